@@ -1,0 +1,89 @@
+"""What every benchmark shares: clocks, real data, mixtures, tables and verdicts.
+
+Machines are noisy, so times mean something only as ratios to another time of the same run.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+DATA = Path(os.environ.get("POLYMARGIN_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def seconds_of(work: Callable[[], object], repeats: int = 3, at_most: float = 30.0) -> tuple[float, object]:
+    """Best wall-clock time of some calls (fewer when they are long), and the last result."""
+    best, spent, result = np.inf, 0.0, None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = work()
+        elapsed = time.perf_counter() - start
+        best, spent = min(best, elapsed), spent + elapsed
+        if spent > at_most:
+            break
+    return best, result
+
+
+def peak_megabytes() -> float:
+    """Peak resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def real_data(name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Standardised rows and labels of NAME.npz (the training part where there is one), or None."""
+    path = DATA / f"{name}.npz"
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as archive:
+        X, y = archive["X"].astype(np.float64), archive["y"]
+        if "train_idx" in archive and len(archive["train_idx"]) > len(y) // 2:
+            X, y = X[archive["train_idx"]], y[archive["train_idx"]]
+    return StandardScaler().fit_transform(X), y
+
+
+def mixture(n: int, p: int, k: int, *, separation: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian classes: separation 1 overlaps, 4 hardly does."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    centres = rng.normal(size=(k, p)) * separation / np.sqrt(2)
+    return centres[y] + rng.normal(size=(n, p)), y
+
+
+@dataclass
+class Table:
+    """Rows printed as they come."""
+
+    columns: tuple[str, ...]
+    width: int = 12
+    rows: list[dict] = field(default_factory=list)
+
+    def __post_init__(self):
+        print(" ".join(f"{name:>{self.width}}" for name in self.columns), flush=True)
+
+    def add(self, **row) -> None:
+        """Print a row and keep it."""
+        self.rows.append(row)
+        cells = (row.get(name, "") for name in self.columns)
+        text = (f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in cells)
+        print(" ".join(f"{cell:>{self.width}}" for cell in text), flush=True)
+
+
+@dataclass
+class Goals:
+    """What was aimed for, and whether this run reached it."""
+
+    lines: list[tuple[str, float, float, bool]] = field(default_factory=list)
+
+    def at_most(self, what: str, measured: float, bound: float) -> None:
+        """Note a goal of the form measured <= bound."""
+        self.lines.append((what, measured, bound, measured <= bound))
+
+    def report(self) -> None:
+        """Print every goal with its verdict."""
+        for what, measured, bound, holds in self.lines:
+            print(f"{'holds' if holds else 'MISSED':>7}  {what}: {measured:.3g} (goal: at most {bound:g})")

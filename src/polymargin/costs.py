@@ -1,0 +1,152 @@
+"""Costs, priors and class weights: every specification a user may give, resolved to one checked array.
+
+Rows of a cost matrix are true classes, columns predicted ones, both in the order of `classes_`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+COST_FORMS = (
+    "an array (n_classes, n_classes) in the order of classes_, a pandas DataFrame labelled by classes, "
+    "a dict {(true, predicted): cost}, 'ordinal' or None"
+)
+
+
+def resolve_cost_matrix(cost_matrix: Any, classes: NDArray, *, name: str = "cost_matrix") -> NDArray[np.float64]:
+    """Return the (k, k) matrix of misclassification costs with a zero diagonal.
+
+    >>> resolve_cost_matrix({("a", "b"): 5}, np.array(["a", "b", "c"]))
+    array([[0., 5., 1.],
+           [1., 0., 1.],
+           [1., 1., 0.]])
+    """
+    k = len(classes)
+    if cost_matrix is None:
+        return 1.0 - np.eye(k)
+    if isinstance(cost_matrix, str):
+        if cost_matrix != "ordinal":
+            raise ValueError(f"{name} must be {COST_FORMS}, got {cost_matrix!r}.")
+        return np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
+    costs = matrix_by_class(cost_matrix, classes, name=name, fill=1.0 - np.eye(k))
+    if np.any(np.diag(costs) != 0):
+        at = classes[np.flatnonzero(np.diag(costs))[0]]
+        raise ValueError(f"{name} must have a zero diagonal, got a cost for predicting class {at} rightly.")
+    if not costs.any():
+        raise ValueError(f"{name} must have at least one positive entry, got only zeros.")
+    return costs
+
+
+def matrix_by_class(values: Any, classes: NDArray, *, name: str, fill: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a non-negative (k, k) matrix in the order of `classes` from an array, DataFrame or dict.
+
+    Pairs that a dict does not name take their value from `fill`.
+    """
+    k = len(classes)
+    if isinstance(values, Mapping):
+        matrix = fill.copy()
+        position = {label: index for index, label in enumerate(classes.tolist())}
+        for pair, value in values.items():
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise ValueError(f"{name}: keys must be pairs (true, predicted) of classes, got {pair!r}.")
+            rows = [_position_of(label, position, name) for label in pair]
+            matrix[rows[0], rows[1]] = _as_number(value, name)
+    elif hasattr(values, "loc") and hasattr(values, "columns"):
+        rows, columns = list(values.index), list(values.columns)
+        for axis, labels in (("rows", rows), ("columns", columns)):
+            if len(labels) != k or set(labels) != set(classes.tolist()):
+                raise ValueError(
+                    f"{name}: the {axis} of the DataFrame must be the classes {classes.tolist()}, got {labels}."
+                )
+        matrix = _as_array(values.loc[classes.tolist(), classes.tolist()].to_numpy(), name)
+    else:
+        matrix = _as_array(values, name)
+        if matrix.shape != (k, k):
+            raise ValueError(f"{name} must have shape ({k}, {k}), one row and column a class, got {matrix.shape}.")
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        bad = matrix[~(np.isfinite(matrix) & (matrix >= 0))][0]
+        raise ValueError(f"{name} must have finite non-negative entries, got {bad!s}.")
+    return matrix
+
+
+def resolve_priors(priors: Any, classes: NDArray) -> NDArray[np.float64] | None:
+    """Return the population proportions of the classes, or None if none were given.
+
+    >>> resolve_priors({"a": 0.9, "b": 0.1}, np.array(["a", "b"]))
+    array([0.9, 0.1])
+    """
+    if priors is None:
+        return None
+    proportions = _vector_by_class(priors, classes, "priors", required=True)
+    if (proportions <= 0).any():
+        raise ValueError(f"priors must be positive for every class, got {proportions.tolist()}.")
+    if not np.isclose(proportions.sum(), 1.0, rtol=0, atol=1e-8):
+        raise ValueError(f"priors must sum to one, got a sum of {proportions.sum():.10g}.")
+    return proportions
+
+
+def resolve_class_weight(
+    class_weight: Any, classes: NDArray, class_totals: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return one factor per class; `class_totals` are the summed sample weights of the classes.
+
+    >>> resolve_class_weight("balanced", np.array([0, 1]), np.array([30.0, 10.0]))
+    array([0.66666667, 2.        ])
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+        return class_totals.sum() / (len(classes) * class_totals)
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}.")
+    factors = _vector_by_class(class_weight, classes, "class_weight", required=False)
+    if (factors <= 0).any():
+        raise ValueError(f"class_weight must be positive for every class, got {factors.tolist()}.")
+    return factors
+
+
+def _vector_by_class(values: Any, classes: NDArray, name: str, *, required: bool) -> NDArray[np.float64]:
+    if isinstance(values, Mapping):
+        position = {label: index for index, label in enumerate(classes.tolist())}
+        vector = np.ones(len(classes))
+        for label, value in values.items():
+            vector[_position_of(label, position, name)] = _as_number(value, name)
+        missing = set(position) - {_plain(label) for label in values}
+        if required and missing:
+            raise ValueError(f"{name} must give a value for every class, missing: {sorted(missing, key=str)}.")
+    else:
+        vector = _as_array(values, name)
+        if vector.shape != (len(classes),):
+            raise ValueError(f"{name} must have shape ({len(classes)},), one entry a class, got {vector.shape}.")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} must be finite, got {vector.tolist()}.")
+    return vector
+
+
+def _position_of(label: Any, position: dict, name: str) -> int:
+    label = _plain(label)
+    if label not in position:
+        raise ValueError(f"{name} names the class {label!r}, which is not among the classes {list(position)}.")
+    return position[label]
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _as_number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must hold numbers, got {value!r}.") from None
+
+
+def _as_array(values: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an array of numbers, got {values!r}.") from None

@@ -1,0 +1,1 @@
+"""The simulators of the papers and loaders for real data."""

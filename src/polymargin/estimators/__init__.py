@@ -1,0 +1,1 @@
+"""What users import: one family of classifiers a file."""

@@ -1,0 +1,193 @@
+"""The base of every classifier: the only validation, label encoding, weighting, prediction and warning."""
+
+import sys
+import warnings
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from polymargin.checks import check_integer, check_real
+from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
+from polymargin.gram import check_precomputed
+from polymargin.solvers.contract import Observer, Record, Settings, Solution
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSet:
+    """Validated training data.
+
+    Attributes
+    ----------
+    X : rows of positive weight, dense or CSR, in single or double precision.
+    labels : (n,) positions of the rows' classes in `classes`.
+    classes : (k,) the class labels, sorted.
+    weights : (n,) sample weights times class weights times the correction for `priors`.
+    costs : (k, k) misclassification costs.
+    rows : (n,) positions of the rows in the data that the user gave.
+    """
+
+    X: Any
+    labels: NDArray[np.intp]
+    classes: NDArray
+    weights: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    rows: NDArray[np.intp]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def example_costs(self) -> NDArray[np.float64]:
+        """Weighted cost L_ij of predicting class j for example i, (n, k)."""
+        return self.weights[:, None] * self.costs[self.labels]
+
+
+class MarginClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base of the classifiers; a family adds `fit` and `_scores`.
+
+    The weight of a row means repetition, exactly: rows of weight zero are left out, and everything computed from
+    the data (class proportions, the kernel width "scale") counts rows by their weights.
+    """
+
+    @abstractmethod
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores (n, k) of validated rows."""
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            The highest score wins; for two classes the score of ``classes_[1]``, whose sign decides.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        scores = self._scores(X)
+        return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray:
+        """Predict the class of highest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        winners = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[winners]
+
+    def _training_set(
+        self, X: Any, y: Any, sample_weight: Any = None, *, classes: NDArray | None = None, reset: bool = True
+    ) -> TrainingSet:
+        """Validate the data and resolve `cost_matrix`, `priors` and `class_weight` where the family has them.
+
+        With `classes` (incremental fitting) the labels must be among them; otherwise `classes_` is learnt.
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, y_numeric=False
+        )
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self._is_pairwise():
+            check_precomputed(X)
+        rows = np.flatnonzero(weights)
+        if len(rows) < len(weights):
+            X, y, weights = (
+                (X[np.ix_(rows, rows)] if self._is_pairwise() else X[rows]),
+                y[rows],
+                weights[rows],
+            )
+        if classes is None:
+            classes, labels = np.unique(y, return_inverse=True)
+            if len(classes) < 2:
+                raise ValueError(
+                    f"y must hold at least two classes with positive sample_weight, got {len(classes)} class"
+                    f"{'' if len(classes) == 1 else 'es'}: {classes.tolist()}."
+                )
+        else:
+            unknown = np.setdiff1d(y, classes)
+            if len(unknown):
+                raise ValueError(f"y holds labels {unknown.tolist()} that are not among the classes {classes}.")
+            labels = np.searchsorted(classes, y)
+        weights = weights * self._class_factors(classes, labels, weights)[labels]
+        costs = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)
+        return TrainingSet(X, labels, classes, weights, costs, rows)
+
+    def _class_factors(
+        self, classes: NDArray, labels: NDArray[np.intp], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what `class_weight` and `priors` multiply the rows of every class by.
+
+        Priors undo biased sampling as in section 3.2 of Lee et al.: pi_j over the sample proportion of class j.
+        """
+        totals = np.bincount(labels, weights, minlength=len(classes))
+        factors = resolve_class_weight(getattr(self, "class_weight", None), classes, totals)
+        priors = resolve_priors(getattr(self, "priors", None), classes)
+        return factors if priors is None else factors * priors * totals.sum() / totals
+
+    def _is_pairwise(self) -> bool:
+        return getattr(self, "kernel", None) == "precomputed"
+
+    def _settings(self) -> Settings:
+        """Check and collect `tol`, `max_iter` (-1: no limit) and `time_limit`."""
+        tol = check_real("tol", self.tol, above=0.0)
+        max_iter = check_integer("max_iter", self.max_iter, at_least=-1)
+        time_limit = getattr(self, "time_limit", None)
+        if time_limit is not None:
+            check_real("time_limit", time_limit, above=0.0)
+        return Settings(tol, sys.maxsize if max_iter == -1 else max_iter, time_limit)
+
+    def _observer(self) -> Observer | None:
+        """Return what prints a line an iteration when `verbose` is set."""
+        if not getattr(self, "verbose", False):
+            return None
+        name = type(self).__name__
+
+        def show(record: Record) -> None:
+            print(
+                f"[{name}] iteration {record.iteration}: primal {record.primal:.8g}, dual {record.dual:.8g}, "
+                f"gap {record.gap:.2e}, {record.seconds:.2f} s"
+            )
+
+        return show
+
+    def _conclude(self, solution: Solution, tol: float) -> None:
+        """Store what every fit reports, and warn where the certificate is not within the tolerance."""
+        certificate = solution.certificate
+        self.certificate_ = certificate
+        self.converged_ = certificate.within(tol)
+        self.n_iter_ = solution.n_iter
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__} stopped with a relative duality gap of {certificate.gap:.3g} (primal "
+                f"{certificate.primal:.8g}, dual {certificate.dual:.8g}, infeasibility "
+                f"{certificate.infeasibility:.1g}), tol is {tol:g}. {solution.status.value} Raise the limit, "
+                "scale the features, or lower C.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_pairwise()
+        return tags

@@ -1,0 +1,282 @@
+"""Kernels, landmarks (reduced kernels) and Gram providers.
+
+A Gram provider hands out the kernel matrix of the training rows in the form that fits the memory given to it:
+whole, as products of features, or row by row.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.extmath import safe_sparse_dot
+
+from polymargin.checks import check_choice, check_integer, check_real
+
+KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
+_KERNEL_PARAMETERS = {
+    "rbf": ("gamma",),
+    "laplacian": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel with all its parameters resolved to numbers."""
+
+    name: str | Callable
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 0.0
+
+    def __call__(self, X: Any, Y: Any = None) -> NDArray:
+        """Return the kernel matrix between the rows of `X` and of `Y` (of `X` itself if None)."""
+        if self.name == "precomputed":
+            return X
+        if callable(self.name):
+            return np.asarray(self.name(X, X if Y is None else Y))
+        parameters = {key: getattr(self, key) for key in _KERNEL_PARAMETERS.get(self.name, ())}
+        return pairwise_kernels(X, Y, metric=self.name, **parameters)
+
+    def diagonal(self, X: Any) -> NDArray[np.float64]:
+        """Return the kernel of every row of `X` with itself."""
+        n = X.shape[0]
+        if self.name in ("rbf", "laplacian"):
+            return np.ones(n)
+        if self.name == "precomputed":
+            return np.asarray(X.diagonal(), dtype=np.float64)
+        if callable(self.name):
+            return np.array([float(self(X[i : i + 1])[0, 0]) for i in range(n)])
+        squares = row_norms_squared(X)
+        if self.name == "linear":
+            return squares
+        inner = self.gamma * squares + self.coef0
+        return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+
+def resolve_kernel(
+    kernel: Any, gamma: Any, degree: Any, coef0: Any, X: Any, weights: NDArray[np.float64]
+) -> Kernel:
+    """Check a kernel specification and resolve gamma="scale" and "auto" on the training rows.
+
+    The variance behind "scale" is weighted, so that weights mean repeated rows here too.
+    """
+    if not callable(kernel):
+        check_choice("kernel", kernel, KERNELS)
+    check_real("degree", degree, at_least=0.0)
+    check_real("coef0", coef0)
+    if gamma == "auto" and isinstance(gamma, str):
+        number = 1.0 / X.shape[1]
+    elif gamma == "scale" and isinstance(gamma, str):
+        variance = _weighted_variance(X, weights)
+        number = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    elif isinstance(gamma, str):
+        raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}.")
+    else:
+        number = check_real("gamma", gamma, above=0.0)
+    return Kernel(kernel, number, float(degree), float(coef0))
+
+
+def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
+    """Variance over all entries of `X`, each row counted `weights` times."""
+    entries = weights.sum() * X.shape[1]
+    row_sums = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    mean = weights @ row_sums / entries
+    if sparse.issparse(X):
+        return float(weights @ row_norms_squared(X) / entries - mean**2)
+    centred = X - mean
+    return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / entries)
+
+
+def row_norms_squared(X: Any) -> NDArray[np.float64]:
+    """Return the squared Euclidean norm of every row."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+class Gram(Protocol):
+    """The kernel matrix of the training rows."""
+
+    n: int
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the diagonal."""
+        ...
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Return the rows `rows`, restricted to `columns` where given, in double precision."""
+        ...
+
+    def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the product with `V` (n, m)."""
+        ...
+
+
+class DenseGram:
+    """The whole matrix in memory, in double or single precision."""
+
+    def __init__(self, matrix: NDArray):
+        self.matrix = matrix
+        self.n = matrix.shape[0]
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the diagonal."""
+        return self.matrix.diagonal().astype(np.float64)
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Return rows of the matrix, restricted to `columns` where given."""
+        part = self.matrix[rows] if columns is None else self.matrix[np.ix_(rows, columns)]
+        return part.astype(np.float64, copy=False)
+
+    def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the product with `V`; single precision is accumulated by double-precision blocks."""
+        if self.matrix.dtype == np.float64:
+            return self.matrix @ V
+        return _matmul_by_rows(self, V)
+
+
+class FeatureGram:
+    """Inner products of feature rows, never formed: products cost O(n p)."""
+
+    def __init__(self, features: Any):
+        self.features = features
+        self.n = features.shape[0]
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the diagonal."""
+        return row_norms_squared(self.features)
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Return rows of the matrix, restricted to `columns` where given."""
+        other = self.features if columns is None else self.features[columns]
+        part = safe_sparse_dot(self.features[rows], other.T, dense_output=True)
+        return np.asarray(part, dtype=np.float64)
+
+    def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the product with `V` through the features."""
+        return np.asarray(self.features @ (self.features.T @ V), dtype=np.float64)
+
+
+class LazyGram:
+    """Rows computed when they are asked for: for matrices that do not fit the memory given."""
+
+    def __init__(self, kernel: Kernel, X: Any):
+        self.kernel = kernel
+        self.X = X
+        self.n = X.shape[0]
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the diagonal."""
+        return self.kernel.diagonal(self.X)
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Compute rows of the matrix, restricted to `columns` where given."""
+        other = self.X if columns is None else self.X[columns]
+        return np.asarray(self.kernel(self.X[rows], other), dtype=np.float64)
+
+    def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the product with `V`, computing the matrix once in blocks of rows."""
+        return _matmul_by_rows(self, V)
+
+
+def _matmul_by_rows(gram: Gram, V: NDArray[np.float64], block_bytes: int = 2**26) -> NDArray[np.float64]:
+    height = max(1, block_bytes // (8 * gram.n))
+    product = np.empty((gram.n, V.shape[1]))
+    for first in range(0, gram.n, height):
+        rows = np.arange(first, min(first + height, gram.n))
+        product[rows] = gram.block(rows) @ V
+    return product
+
+
+def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:
+    """Choose the Gram provider for `cache_size` megabytes: whole, whole in single precision, or by rows."""
+    n = X.shape[0]
+    budget = cache_size * 1e6
+    if kernel.name == "precomputed":
+        return DenseGram(X)
+    if 8 * n * n <= budget:
+        return DenseGram(np.ascontiguousarray(kernel(X), dtype=np.float64))
+    if 4 * n * n <= budget:
+        lazy = LazyGram(kernel, X)
+        matrix = np.empty((n, n), dtype=np.float32)
+        height = max(1, 2**26 // (8 * n))
+        for first in range(0, n, height):
+            rows = np.arange(first, min(first + height, n))
+            matrix[rows] = lazy.block(rows)
+        return DenseGram(matrix)
+    return LazyGram(kernel, X)
+
+
+def check_precomputed(K: Any, *, name: str = "X") -> NDArray[np.float64]:
+    """Return a precomputed training kernel, or raise if it is not square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"With kernel='precomputed' {name} must be a square matrix (n_samples, n_samples), got {K.shape}."
+        )
+    asymmetry = np.abs(K - K.T).max()
+    if asymmetry > 1e-8 * max(1.0, np.abs(K).max()):
+        raise ValueError(
+            f"With kernel='precomputed' {name} must be symmetric, but it differs from its transpose by "
+            f"{asymmetry:.3g}."
+        )
+    return K
+
+
+def draw_landmarks(landmarks: Any, X: Any, labels: NDArray[np.intp], rng: np.random.RandomState) -> Any:
+    """Return the landmark rows that `landmarks` asks for: a count, a fraction, or the rows themselves.
+
+    Counts and fractions are drawn without replacement from each class in proportion to its size, at least one
+    from each.
+    """
+    n = X.shape[0]
+    if sparse.issparse(landmarks) or (not isinstance(landmarks, str) and np.ndim(landmarks) > 0):
+        points = landmarks if sparse.issparse(landmarks) else np.asarray(landmarks, dtype=X.dtype)
+        if points.ndim != 2 or points.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"landmarks given as points must have shape (m, {X.shape[1]}), one column a feature, "
+                f"got {points.shape}."
+            )
+        if not sparse.issparse(points) and not np.isfinite(points).all():
+            raise ValueError("landmarks must be finite, got NaN or infinity.")
+        return points
+    if isinstance(landmarks, (float, np.floating)):
+        fraction = check_real("landmarks", landmarks, above=0.0, at_most=1.0)
+        wanted = fraction * np.bincount(labels)
+    else:
+        count = check_integer("landmarks", landmarks, at_least=1)
+        if count > n:
+            raise ValueError(f"landmarks must be at most the number of samples, {n}, got {count}.")
+        wanted = count * np.bincount(labels) / n
+    quota = np.maximum(1, np.floor(wanted + 0.5)).astype(int)
+    chosen = [
+        rng.choice(members, size=min(quota[c], len(members)), replace=False)
+        for c, members in ((c, np.flatnonzero(labels == c)) for c in range(len(quota)))
+        if len(members)
+    ]
+    return X[np.sort(np.concatenate(chosen))]
+
+
+class NystroemMap:
+    """Features whose inner products are the kernel projected on the span of the landmarks.
+
+    A function ``sum_m v_m K(., landmark_m)`` has the same norm in feature space as in the kernel's space, so a
+    linear machine on these features *is* the kernel machine restricted to that span.
+    """
+
+    def __init__(self, kernel: Kernel, landmarks: Any):
+        self.kernel = kernel
+        self.landmarks = landmarks
+        values, vectors = scipy.linalg.eigh(np.asarray(kernel(landmarks), dtype=np.float64))
+        keep = values > values[-1] * len(values) * np.finfo(np.float64).eps
+        self.root = vectors[:, keep] / np.sqrt(values[keep])
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the features (n, rank) of the rows of `X`."""
+        return self.kernel(X, self.landmarks) @ self.root

@@ -1,0 +1,1 @@
+"""Tidy tables and matplotlib displays of fitted models."""

@@ -1,0 +1,1 @@
+"""What is solved: optimisation problems as frozen arrays that certify any point; no algorithm."""

@@ -1,0 +1,58 @@
+"""The proof that comes with every solution."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How good a point provably is.
+
+    Attributes
+    ----------
+    kind : {"global", "stationary"}
+        "global": the optimal value lies in [dual, primal]. "stationary": the problem is not convex, and the
+        numbers are those of the last convex step.
+    primal, dual : float
+        Objective values of the point and of its dual.
+    gap : float
+        ``(primal - dual) / max(1, |primal|)``.
+    infeasibility : float
+        Largest violation of a constraint, relative to the scale of the constrained quantity. The gap is a
+        proof only while this is at the level of rounding.
+    """
+
+    kind: Literal["global", "stationary"]
+    primal: float
+    dual: float
+    gap: float
+    infeasibility: float
+
+    @classmethod
+    def of(
+        cls,
+        primal: float,
+        dual: float,
+        *,
+        infeasibility: float = 0.0,
+        kind: Literal["global", "stationary"] = "global",
+    ) -> "Certificate":
+        """Build a certificate from the two objective values."""
+        gap = (primal - dual) / max(1.0, abs(primal))
+        return cls(kind, float(primal), float(dual), float(gap), float(infeasibility))
+
+    def within(self, tol: float) -> bool:
+        """Tell whether the gap is at most `tol` and the point feasible to rounding."""
+        return self.gap <= tol and self.infeasibility <= FEASIBLE
+
+
+FEASIBLE = 1e-9
+"""Relative violation of a constraint that rounding explains."""
+
+
+class Problem(Protocol):
+    """An optimisation problem that can judge a point by fresh arithmetic, never by a solver's own numbers."""
+
+    def certify(self, point: Any) -> Certificate:
+        """Measure primal, dual, gap and infeasibility of `point`."""
+        ...

@@ -1,0 +1,192 @@
+"""The hinge machines: Lee-Lin-Wahba, Weston-Watkins, Crammer-Singer and the convex step of the robust SVM.
+
+All are one problem over zero-sum score functions ``f(x) = W'x + b`` of k classes,
+
+    min  1/2 ||W||^2 + <tilt, F> + sum of losses(F),      F = X W + 1 b',  rows of F and of W sum to zero,
+
+whose dual point determines the coefficients R (n, k) of ``W = X'R``; an unpenalised intercept asks that the
+columns of R sum to zero. They differ only in the tables below: hinges over boxes (one variable a pair of
+example and class), or maxima over simplices (one simplex a pair).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.gram import Gram
+from polymargin.problems.certificate import Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class BoxLosses:
+    """``sum_ij upper_ij [offset + <directions[y_i, j], f_i>]_+`` with dual variables ``0 <= u <= upper``.
+
+    Attributes
+    ----------
+    labels : (n,) class codes y.
+    upper : (n, k) weights of the hinges, zero in the column of the own class.
+    directions : (k, k, k), rows of zero sum: `directions[y, j]` is what hinge j of an example of class y sees.
+    offset : the margin.
+    """
+
+    labels: NDArray[np.intp]
+    upper: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    offset: float
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples."""
+        return self.upper.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.upper.shape[1]
+
+    def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Arguments of the hinges at the scores `F`."""
+        inner = np.empty_like(F)
+        for c in range(self.n_classes):
+            rows = self.labels == c
+            inner[rows] = F[rows] @ self.directions[c].T
+        return self.offset + inner
+
+    def value(self, F: NDArray[np.float64]) -> float:
+        """Sum of the losses at the scores `F`."""
+        return float(np.vdot(self.upper, np.maximum(self.margins(F), 0.0)))
+
+    def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the coefficients R that a dual point stands for."""
+        R = np.empty_like(dual)
+        for c in range(self.n_classes):
+            rows = self.labels == c
+            R[rows] = -dual[rows] @ self.directions[c]
+        return R
+
+    def dual_linear(self, dual: NDArray[np.float64]) -> float:
+        """Linear part of the dual objective."""
+        return self.offset * float(dual.sum())
+
+    def infeasibility(self, dual: NDArray[np.float64]) -> float:
+        """Largest violation of the box, relative to the largest bound."""
+        worst = max(float(-dual.min()), float((dual - self.upper).max()), 0.0)
+        return worst / max(float(self.upper.max()), np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, slots=True)
+class SimplexLosses:
+    """``sum_p weight_p (max_m (offset [m != anchor_p] + f_im) - f_i,anchor_p)``, i the example of pair p.
+
+    The dual block of a pair lies on ``weight_p`` times the unit simplex; its slot `anchor_p` is the slack.
+
+    Attributes
+    ----------
+    example, anchor : (P,) example and class of every pair.
+    weight : (P,) positive weights.
+    offset : the margin.
+    n_examples, n_classes : sizes of the scores.
+    """
+
+    example: NDArray[np.intp]
+    anchor: NDArray[np.intp]
+    weight: NDArray[np.float64]
+    offset: float
+    n_examples: int
+    n_classes: int
+
+    def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``offset [m != anchor_p] + f_im - f_i,anchor_p`` for every pair and slot (P, k)."""
+        pairs = np.arange(len(self.weight))
+        scores = F[self.example]
+        inner = scores - scores[pairs, self.anchor][:, None] + self.offset
+        inner[pairs, self.anchor] = 0.0
+        return inner
+
+    def value(self, F: NDArray[np.float64]) -> float:
+        """Sum of the losses at the scores `F`."""
+        return float(self.weight @ self.margins(F).max(axis=1))
+
+    def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the coefficients R that a dual point stands for."""
+        R = np.zeros((self.n_examples, self.n_classes))
+        np.add.at(R, (self.example, self.anchor), self.weight)
+        np.subtract.at(R, self.example, dual)
+        return R
+
+    def dual_linear(self, dual: NDArray[np.float64]) -> float:
+        """Linear part of the dual objective."""
+        return self.offset * float(dual.sum() - dual[np.arange(len(dual)), self.anchor].sum())
+
+    def infeasibility(self, dual: NDArray[np.float64]) -> float:
+        """Largest violation of a simplex, relative to its size."""
+        below = float((-dual.min(axis=1) / self.weight).max())
+        off = float((np.abs(dual.sum(axis=1) - self.weight) / self.weight).max())
+        return max(below, off, 0.0)
+
+
+def lee_lin_wahba(labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses:
+    """Losses (7) of Lee, Lin & Wahba: ``sum_{j != y} upper_ij [f_j + 1/(k-1)]_+``."""
+    k = upper.shape[1]
+    directions = np.broadcast_to(np.eye(k) - 1.0 / k, (k, k, k))
+    return BoxLosses(labels, upper, directions, 1.0 / (k - 1))
+
+
+def weston_watkins(labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses:
+    """Losses of Weston & Watkins: ``sum_{j != y} upper_ij [f_j - f_y + 2]_+``."""
+    k = upper.shape[1]
+    directions = np.eye(k)[None, :, :] - np.eye(k)[:, None, :]
+    return BoxLosses(labels, upper, directions, 2.0)
+
+
+def crammer_singer(labels: NDArray[np.intp], weight: NDArray[np.float64], n_classes: int) -> SimplexLosses:
+    """Losses of Crammer & Singer: ``weight_i [2 - min_{j != y} (f_y - f_j)]_+``."""
+    return SimplexLosses(np.arange(len(labels)), labels, weight, 2.0, len(labels), n_classes)
+
+
+@dataclass(frozen=True, slots=True)
+class HingePoint:
+    """A dual point, (n, k) for boxes and (P, k) for simplices, and the intercepts (k,)."""
+
+    dual: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class HingeProblem:
+    """One hinge machine on given data.
+
+    Attributes
+    ----------
+    gram : inner products of the training rows.
+    losses : the tables of the machine.
+    fit_intercept : whether an unpenalised intercept is part of the scores.
+    tilt : (n, k) slopes of the linear term of a DC step, rows of zero sum; None for none.
+    """
+
+    gram: Gram
+    losses: BoxLosses | SimplexLosses
+    fit_intercept: bool = True
+    tilt: NDArray[np.float64] | None = None
+
+    def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return R (n, k) with ``W = X'R``."""
+        R = self.losses.coefficients(dual)
+        return R if self.tilt is None else R - self.tilt
+
+    def certify(self, point: HingePoint) -> Certificate:
+        """Measure a point afresh; the gap is a proof only where the columns of R sum to zero."""
+        R = self.coefficients(point.dual)
+        H = self.gram.matmul(R)
+        F = H + point.intercept
+        half_norm = 0.5 * float(np.vdot(R, H))
+        primal = half_norm + self.losses.value(F)
+        if self.tilt is not None:
+            primal += float(np.vdot(self.tilt, F))
+        dual = self.losses.dual_linear(point.dual) - half_norm
+        infeasibility = self.losses.infeasibility(point.dual)
+        if self.fit_intercept:
+            scale = max(float(np.abs(R).sum(axis=0).max()), np.finfo(np.float64).tiny)
+            infeasibility = max(infeasibility, float(np.abs(R.sum(axis=0)).max()) / scale)
+        return Certificate.of(primal, dual, infeasibility=infeasibility)

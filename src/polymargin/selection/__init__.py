@@ -1,0 +1,1 @@
+"""Searches over hyper-parameters, criteria for them, and rejection."""

@@ -1,0 +1,147 @@
+"""What goes into a solver and what comes out of it, and the one clock that stops it."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+from polymargin.problems.certificate import Certificate
+
+Point = TypeVar("Point")
+
+
+class Status(Enum):
+    """Why a solver stopped; each value is a sentence for the user."""
+
+    SOLVED = "The certified gap is within the tolerance."
+    MAX_ITER = "The limit max_iter was reached before the tolerance."
+    TIME_LIMIT = "The time limit was reached before the tolerance."
+    STALLED = "No further progress was possible in floating-point arithmetic."
+    INTERRUPTED = "The fit was interrupted; the best feasible point was kept."
+    NUMERICAL_ERROR = "The linear algebra broke down."
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """When to stop: relative gap, number of (outer) iterations, seconds."""
+
+    tol: float = 1e-4
+    max_iter: int = 10_000
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a solver's history."""
+
+    iteration: int
+    primal: float
+    dual: float
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """Relative gap as the solver saw it."""
+        return (self.primal - self.dual) / max(1.0, abs(self.primal))
+
+
+Observer = Callable[[Record], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution(Generic[Point]):
+    """A point, why the solver stopped there, and what the point is provably worth."""
+
+    point: Point
+    status: Status
+    certificate: Certificate
+    n_iter: int
+    seconds: float
+    history: tuple[Record, ...] = ()
+
+
+class Solver(Protocol):
+    """One algorithm for one kind of problem."""
+
+    def solve(self, problem, settings: Settings, *, start=None, observer: Observer | None = None) -> Solution:
+        """Solve `problem`, from `start` where given."""
+        ...
+
+
+class Progress:
+    """Counts iterations and time for a solver, keeps its history and says when to stop.
+
+    A solver opens it as a context, loops ``for iteration in progress:`` and leaves the loop itself when it has
+    converged; the loop ends early when a limit is reached or Ctrl-C was pressed, and `status` then says which.
+    While the context is open Ctrl-C only raises a flag, so that no state is ever left half-updated; a second
+    Ctrl-C acts at once.
+    """
+
+    def __init__(self, settings: Settings, observer: Observer | None = None):
+        self.settings = settings
+        self.observer = observer
+        self.started = time.perf_counter()
+        self.iteration = 0
+        self.interrupted = False
+        self.status = Status.MAX_ITER
+        self.history: list[Record] = []
+        self._previous_handler: Any = None
+
+    def __enter__(self) -> "Progress":
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._previous_handler = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGINT, self._previous_handler)
+
+    def _interrupt(self, signum: int, frame: Any) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the solver started."""
+        return time.perf_counter() - self.started
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit; infinite without one."""
+        limit = self.settings.time_limit
+        return float("inf") if limit is None else limit - self.seconds
+
+    def out_of_time(self) -> bool:
+        """Tell whether to stop now, and note why; for use between the bursts of one long iteration."""
+        if self.interrupted:
+            self.status = Status.INTERRUPTED
+        elif self.seconds_left <= 0:
+            self.status = Status.TIME_LIMIT
+        else:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[int]:
+        for iteration in range(1, self.settings.max_iter + 1):
+            if self.out_of_time():
+                return
+            self.iteration = iteration
+            yield iteration
+
+    def record(self, primal: float, dual: float) -> Record:
+        """Note the objectives of the current iteration and show them to the observer."""
+        entry = Record(self.iteration, float(primal), float(dual), self.seconds)
+        self.history.append(entry)
+        if self.observer is not None:
+            self.observer(entry)
+        return entry
+
+    def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
+        """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""
+        status = Status.SOLVED if certificate.within(self.settings.tol) else self.status
+        return Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history))

@@ -1,0 +1,22 @@
+"""Fixtures that every test may use."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED = Path(os.environ.get("POLYMARGIN_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def real_data():
+    """Load NAME.npz of the developers' data folder, or skip the test where it is absent."""
+
+    def load(name):
+        path = SHARED / f"{name}.npz"
+        if not path.exists():
+            pytest.skip(f"{name}.npz is not in {SHARED}; set POLYMARGIN_DATA to a folder that holds it")
+        return np.load(path, allow_pickle=False)
+
+    return load
