@@ -139,7 +139,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Priors undo biased sampling as in section 3.2 of Lee et al.: pi_j over the sample proportion of class j.
         """
-        totals = np.bincount(labels, weights, minlength=len(classes))
+        totals = np.bincount(labels, weights, minlength=len(classes)).astype(np.float64)
         factors = resolve_class_weight(getattr(self, "class_weight", None), classes, totals)
         priors = resolve_priors(getattr(self, "priors", None), classes)
         return factors if priors is None else factors * priors * totals.sum() / totals
