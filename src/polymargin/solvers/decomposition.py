@@ -14,7 +14,9 @@ from polymargin._native.lee import LeeWorkingSet
 from polymargin.gram import DenseGram, FeatureGram, Gram
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.curvature import check_curvature
 from polymargin.solvers.intercept import central_intercept
+from polymargin.solvers.relative import RelativeLoop
 
 Losses = BoxLosses | SimplexLosses
 
@@ -38,8 +40,10 @@ class InnerLoop(Protocol):
         """Return the point with its bounds, and the class sums of R, right to rounding."""
         ...
 
-    def extremes(self, dual: NDArray[np.float64], H: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-        """Return the examples of the most violating moves, `count` for each kind of move."""
+    def extremes(
+        self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
+    ) -> NDArray[np.intp]:
+        """Return the examples of the most violating moves, at most `count`."""
         ...
 
     def improve(
@@ -52,10 +56,6 @@ class InnerLoop(Protocol):
     ) -> NDArray[np.float64]:
         """Return a better dual of the examples `rows`, given their block of kernel matrix, dual and scores."""
         ...
-
-
-class IndefiniteKernelError(ValueError):
-    """The kernel matrix has a direction of negative curvature, so that the problem has no solution."""
 
 
 class LeeLoop:
@@ -85,12 +85,14 @@ class LeeLoop:
             dual[:, c] += missing * (room / room.sum())
         return dual
 
-    def extremes(self, dual: NDArray[np.float64], H: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    def extremes(
+        self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
+    ) -> NDArray[np.intp]:
         """Return by class the examples of lowest gradient that may grow and of highest that may shrink."""
         G = -self.losses.margins(H)
         growing = np.where(dual < self.losses.upper, G, np.inf)
         shrinking = np.where(dual > 0.0, -G, np.inf)
-        count = min(count, len(G) - 1)
+        count = max(1, count // (2 * G.shape[1]))
         return np.unique(np.argpartition(np.hstack([growing, shrinking]), count, axis=0)[:count])
 
     def improve(
@@ -112,22 +114,13 @@ class LeeLoop:
         return np.ascontiguousarray(u.T)
 
 
-def check_curvature(lowest: float, K: NDArray[np.float64]) -> None:
-    """Raise if a curvature that an inner loop met is below zero by more than rounding explains."""
-    if lowest < -1e-6 * float(np.abs(K.diagonal()).max()):
-        raise IndefiniteKernelError(
-            "The kernel matrix must be positive semi-definite, but a direction of curvature "
-            f"{lowest:.3g} was found."
-        )
-
-
 def inner_loop(losses: Losses, fit_intercept: bool) -> InnerLoop:
     """Choose the inner loop of a loss."""
     match losses:
         case BoxLosses() if losses.is_absolute:
             return LeeLoop(losses, fit_intercept)
         case _:
-            raise NotImplementedError
+            return RelativeLoop(losses, fit_intercept)
 
 
 @dataclass
@@ -217,7 +210,7 @@ class Decomposition:
         size = min(self.working_set, losses.n_examples)
         if size == losses.n_examples:
             return np.arange(size)
-        extremes = loop.extremes(state.dual, state.H, max(1, size // (8 * losses.n_classes)))
+        extremes = loop.extremes(state.dual, state.H, state.intercept, size // 4)
         fresh = np.argpartition(-blame, size // 2)[: size // 2]
         rows = np.union1d(extremes, fresh)
         old = np.setdiff1d(previous, rows)

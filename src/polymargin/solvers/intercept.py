@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin._native.relative import cheapest_cycle
 from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.solvers.moves import NONE, class_arcs
 
 _SAME_WEIGHT = 1e-11
 """Cumulative weights that differ by less than this part of the total are one weight summed in another order."""
@@ -17,7 +19,7 @@ def central_intercept(
         case BoxLosses() if losses.is_absolute:
             return quantile_intercept(-losses.margins(H), losses.upper)
         case _:
-            raise NotImplementedError
+            return potential_intercept(class_arcs(losses, dual, H))
 
 
 def quantile_intercept(G: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -82,3 +84,31 @@ def _between(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[n
     theta = -float(left.sum()) / width if width > 0.0 else 0.0
     b = left + min(max(theta, 0.0), 1.0) * (right - left)
     return b - b.mean()
+
+
+def potential_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return potentials of the classes: b of zero sum with ``b_d - b_c <= arcs[d, c] + slack``, slack least.
+
+    `arcs` are the lowest rates at which weight moves from class d to class c. At an optimum no cycle of them is
+    negative, the least slack is zero, and the inequalities are the optimality conditions of b; elsewhere it is
+    minus the lowest mean of a cycle, and b spreads the violation evenly. Where b is not unique take
+    ``b_c = mean over s of (dist(c, s) - dist(s, c)) / 2``, dist the shortest paths: as an average of potentials it
+    is one, and it depends neither on the order of the rows nor on that of the classes. A class to which (from
+    which) nothing can move is taken to be as far as the farthest of the others, at least 2, the margin.
+    """
+    missing = arcs >= NONE / 10
+    slack = max(0.0, -cheapest_cycle(arcs)[0])
+    distance = _shortest_paths(np.where(missing, np.inf, arcs + slack))
+    finite = distance[np.isfinite(distance)]
+    far = max(2.0, float(np.abs(finite).max()))
+    distance = _shortest_paths(np.where(missing, far, arcs + slack))
+    return (distance - distance.T).mean(axis=1) / 2
+
+
+def _shortest_paths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distances between all pairs of classes (Floyd & Warshall)."""
+    distance = lengths.copy()
+    np.fill_diagonal(distance, 0.0)
+    for stop in range(len(distance)):
+        distance = np.minimum(distance, distance[:, [stop]] + distance[stop])
+    return distance
