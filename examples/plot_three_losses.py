@@ -4,8 +4,9 @@ What the three losses want
 
 At a point where the classes have probabilities 0.2, 0.38 and 0.42, the third class is the best answer. Each panel
 shows the expected loss over the plane of scores that sum to zero; colours tell which class has the highest score,
-and the cross marks the minimiser. Only the loss of Lee, Lin & Wahba ends in the right region: Weston and Watkins'
-ends on the border between the second and the third class (Lemma 2 of the paper), Crammer and Singer's at zero.
+and the cross marks the lowest point of the grid. Only the loss of Lee, Lin & Wahba ends inside the right region:
+Weston and Watkins' ends at the border between the second and the third class (Lemma 2 of the paper), Crammer and
+Singer's at zero.
 """
 
 import matplotlib.pyplot as plt

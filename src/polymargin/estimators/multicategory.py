@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from polymargin.checks import check_choice, check_flag, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._callbacks import with_callbacks
 from polymargin.gram import (
     FeatureGram,
     Gram,
@@ -177,6 +178,7 @@ class MulticategorySVC(MarginClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MulticategorySVC":
         """Fit the machine.
 
