@@ -142,7 +142,8 @@ def weston_watkins(labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxL
 
 def crammer_singer(labels: NDArray[np.intp], weight: NDArray[np.float64], n_classes: int) -> SimplexLosses:
     """Losses of Crammer & Singer: ``weight_i [2 - min_{j != y} (f_y - f_j)]_+``."""
-    return SimplexLosses(np.arange(len(labels)), labels, weight, 2.0, len(labels), n_classes)
+    example = np.flatnonzero(weight)
+    return SimplexLosses(example, labels[example], weight[example], 2.0, len(labels), n_classes)
 
 
 @dataclass(frozen=True, slots=True)
