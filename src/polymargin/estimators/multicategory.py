@@ -220,20 +220,13 @@ class MulticategorySVC(MarginClassifier):
         return self
 
     def _losses(self, data: TrainingSet) -> BoxLosses | SimplexLosses:
-        upper = self.C * data.example_costs
-        match self.loss:
-            case "lee":
-                return lee_lin_wahba(data.labels, upper)
-            case "weston":
-                return weston_watkins(data.labels, upper)
-            case _:
-                others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
-                if np.any(others != others[:, :1]):
-                    raise ValueError(
-                        "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
-                        f"maximum over classes, got {data.costs.tolist()}; loss='lee' and 'weston' use any costs."
-                    )
-                return crammer_singer(data.labels, upper.max(axis=1), data.n_classes)
+        others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
+        if self.loss == "crammer" and np.any(others != others[:, :1]):
+            raise ValueError(
+                "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
+                f"maximum over classes, got {data.costs.tolist()}; loss='lee' and 'weston' use any costs."
+            )
+        return hinge_losses(self.loss, data.labels, self.C * data.example_costs)
 
     def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
         if nystroem is not None:
@@ -277,6 +270,17 @@ class MulticategorySVC(MarginClassifier):
                 block = kernel(X[batch], self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_)
             scores[batch] = block @ self.dual_coef_.T
         return scores + self.intercept_
+
+
+def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses | SimplexLosses:
+    """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
+    match loss:
+        case "lee":
+            return lee_lin_wahba(labels, upper)
+        case "weston":
+            return weston_watkins(labels, upper)
+        case _:
+            return crammer_singer(labels, upper.max(axis=1), upper.shape[1])
 
 
 def solver_for(problem: HingeProblem) -> Solver:

@@ -65,6 +65,14 @@ class BoxLosses:
             R[rows] = -dual[rows] @ self.directions[c]
         return R
 
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients; the own class, which has no hinge, gets zero."""
+        dual = np.zeros_like(R)
+        for c in range(self.n_classes):
+            rows, others = np.flatnonzero(self.labels == c), np.arange(self.n_classes) != c
+            dual[np.ix_(rows, others)] = -R[rows] @ np.linalg.pinv(self.directions[c][others])
+        return dual
+
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
         return self.offset * float(dual.sum())
@@ -114,6 +122,12 @@ class SimplexLosses:
         np.add.at(R, (self.example, self.anchor), self.weight)
         np.subtract.at(R, self.example, dual)
         return R
+
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients, where every example has at most one pair."""
+        dual = -R[self.example]
+        dual[np.arange(len(dual)), self.anchor] += self.weight
+        return dual
 
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
