@@ -45,6 +45,15 @@ class BoxLosses:
         """Number of classes."""
         return self.upper.shape[1]
 
+    @property
+    def is_absolute(self) -> bool:
+        """Whether a hinge sees its class's score whatever the own class is (Lee-Lin-Wahba)."""
+        return bool((self.directions == self.directions[0]).all())
+
+    def restricted(self, rows: NDArray[np.intp]) -> "BoxLosses":
+        """Return the losses of the examples `rows`."""
+        return BoxLosses(self.labels[rows], self.upper[rows], self.directions, self.offset)
+
     def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Arguments of the hinges at the scores `F`."""
         inner = np.empty_like(F)
@@ -103,6 +112,12 @@ class SimplexLosses:
     offset: float
     n_examples: int
     n_classes: int
+
+    def restricted(self, rows: NDArray[np.intp]) -> "SimplexLosses":
+        """Return the losses of the examples `rows`, where every example has one pair, its own."""
+        return SimplexLosses(
+            np.arange(len(rows)), self.anchor[rows], self.weight[rows], self.offset, len(rows), self.n_classes
+        )
 
     def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``offset [m != anchor_p] + f_im - f_i,anchor_p`` for every pair and slot (P, k)."""
