@@ -27,7 +27,7 @@ from polymargin.problems.hinge import (
     weston_watkins,
 )
 from polymargin.solvers.block_descent import BlockDescent
-from polymargin.solvers.contract import Solver
+from polymargin.solvers.contract import Settings, Solver
 from polymargin.solvers.decomposition import Decomposition
 from polymargin.solvers.interior_point import InteriorPoint
 
@@ -195,29 +195,29 @@ class MulticategorySVC(MarginClassifier):
         -------
         self
         """
+        settings, data = self._prepare(X, y, sample_weight)
+        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        nystroem = None
+        if self.landmarks is not None:
+            rng = check_random_state(self.random_state)
+            nystroem = NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
+        problem = HingeProblem(self._gram(kernel, data.X, nystroem), self._losses(data), self.fit_intercept)
+        solution = solver_for(problem).solve(problem, settings, observer=self._observer())
+        self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
+        self.intercept_ = solution.point.intercept
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet]:
+        """Check every argument, then the data."""
         settings = self._settings()
         check_real("C", self.C, above=0.0)
         check_choice("loss", self.loss, LOSSES)
         check_flag("fit_intercept", self.fit_intercept)
         check_real("cache_size", self.cache_size, above=0.0)
         if self.landmarks is not None and self._is_pairwise():
-            raise ValueError(
-                "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
-            )
-        data = self._training_set(X, y, sample_weight)
-        losses = self._losses(data)
-        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
-        nystroem = None
-        if self.landmarks is not None:
-            rng = check_random_state(self.random_state)
-            nystroem = NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
-        gram = self._gram(kernel, data.X, nystroem)
-        problem = HingeProblem(gram, losses, self.fit_intercept)
-        solution = solver_for(problem).solve(problem, settings, observer=self._observer())
-        self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
-        self.intercept_ = solution.point.intercept
-        self._conclude(solution, settings.tol)
-        return self
+            raise ValueError("landmarks must be None with kernel='precomputed': there are no rows to draw them from.")
+        return settings, self._training_set(X, y, sample_weight)
 
     def _losses(self, data: TrainingSet) -> BoxLosses | SimplexLosses:
         others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
