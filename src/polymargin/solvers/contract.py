@@ -66,7 +66,9 @@ class Solution(Generic[Point]):
 class Solver(Protocol):
     """One algorithm for one kind of problem."""
 
-    def solve(self, problem: Any, settings: Settings, *, start: Any = None, observer: Observer | None = None) -> Solution:
+    def solve(
+        self, problem: Any, settings: Settings, *, start: Any = None, observer: Observer | None = None
+    ) -> Solution:
         """Solve `problem`, from `start` where given."""
         ...
 
