@@ -1,5 +1,6 @@
 """MulticategorySVC: the multicategory SVM of Lee, Lin & Wahba (2004), and its rivals."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from polymargin.gram import (
 )
 from polymargin.problems.hinge import (
     BoxLosses,
+    HingePoint,
     HingeProblem,
     SimplexLosses,
     crammer_singer,
@@ -27,7 +29,7 @@ from polymargin.problems.hinge import (
     weston_watkins,
 )
 from polymargin.solvers.block_descent import BlockDescent
-from polymargin.solvers.contract import Solver
+from polymargin.solvers.contract import Settings, Solver
 from polymargin.solvers.decomposition import Decomposition
 from polymargin.solvers.interior_point import InteriorPoint
 
@@ -37,6 +39,22 @@ INTERIOR_POINT_UNKNOWNS = 1000
 
 SCORING_BYTES = 2**27
 """Size of the kernel block that scoring forms at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitRecord:
+    """What the leave-one-out criteria need to know of a fit beyond its public attributes.
+
+    Attributes
+    ----------
+    labels : (n_support,) class codes of the support vectors.
+    costs : (n_support, k) their weighted costs L_ij.
+    n_rows : number of training rows of positive weight.
+    """
+
+    labels: NDArray[np.intp]
+    costs: NDArray[np.float64]
+    n_rows: int
 
 
 class MulticategorySVC(MarginClassifier):
@@ -195,6 +213,21 @@ class MulticategorySVC(MarginClassifier):
         -------
         self
         """
+        settings, data = self._prepare(X, y, sample_weight)
+        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        nystroem = None
+        if self.landmarks is not None:
+            rng = check_random_state(self.random_state)
+            nystroem = NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
+        problem = HingeProblem(self._gram(kernel, data.X, nystroem), self._losses(data), self.fit_intercept)
+        solution = solver_for(problem).solve(problem, settings, observer=self._observer())
+        self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
+        self.intercept_ = solution.point.intercept
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet]:
+        """Check every argument, then the data."""
         settings = self._settings()
         check_real("C", self.C, above=0.0)
         check_choice("loss", self.loss, LOSSES)
@@ -204,20 +237,7 @@ class MulticategorySVC(MarginClassifier):
             raise ValueError(
                 "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
             )
-        data = self._training_set(X, y, sample_weight)
-        losses = self._losses(data)
-        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
-        nystroem = None
-        if self.landmarks is not None:
-            rng = check_random_state(self.random_state)
-            nystroem = NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
-        gram = self._gram(kernel, data.X, nystroem)
-        problem = HingeProblem(gram, losses, self.fit_intercept)
-        solution = solver_for(problem).solve(problem, settings, observer=self._observer())
-        self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
-        self.intercept_ = solution.point.intercept
-        self._conclude(solution, settings.tol)
-        return self
+        return settings, self._training_set(X, y, sample_weight)
 
     def _losses(self, data: TrainingSet) -> BoxLosses | SimplexLosses:
         others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
@@ -247,6 +267,7 @@ class MulticategorySVC(MarginClassifier):
         support = np.flatnonzero(R.any(axis=1))
         self.support_ = data.rows[support]
         self.dual_coef_ = R[support].T
+        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows))
         if nystroem is not None:
             self.landmarks_ = nystroem.landmarks
             self.dual_coef_ = (nystroem.root @ (nystroem.transform(data.X).T @ R)).T
@@ -256,6 +277,21 @@ class MulticategorySVC(MarginClassifier):
             self.support_vectors_ = data.X[support]
             if kernel.name == "linear":
                 self.coef_ = np.asarray(data.X.T @ R, dtype=np.float64).T
+
+    def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
+        """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""
+        if self._is_pairwise() or hasattr(self, "landmarks_"):
+            raise ValueError(
+                "The leave-one-out criteria need the kernel between support vectors, which a fit with "
+                "kernel='precomputed' or landmarks does not keep; MulticategorySVCCV has it at hand."
+            )
+        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        record = self._fit_record
+        losses = hinge_losses(self.loss, record.labels, self.C * record.costs)
+        problem = HingeProblem(
+            make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
+        )
+        return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         if hasattr(self, "coef_"):
