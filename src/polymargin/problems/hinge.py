@@ -74,6 +74,14 @@ class BoxLosses:
             R[rows] = -dual[rows] @ self.directions[c]
         return R
 
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients; the own class, which has no hinge, gets zero."""
+        dual = np.zeros_like(R)
+        for c in range(self.n_classes):
+            rows, others = np.flatnonzero(self.labels == c), np.arange(self.n_classes) != c
+            dual[np.ix_(rows, others)] = -R[rows] @ np.linalg.pinv(self.directions[c][others])
+        return dual
+
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
         return self.offset * float(dual.sum())
@@ -130,6 +138,12 @@ class SimplexLosses:
         np.subtract.at(R, self.example, dual)
         return R
 
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients, where every example has at most one pair."""
+        dual = -R[self.example]
+        dual[np.arange(len(dual)), self.anchor] += self.weight
+        return dual
+
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
         return self.offset * float(dual.sum() - dual[np.arange(len(dual)), self.anchor].sum())
@@ -157,7 +171,8 @@ def weston_watkins(labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxL
 
 def crammer_singer(labels: NDArray[np.intp], weight: NDArray[np.float64], n_classes: int) -> SimplexLosses:
     """Losses of Crammer & Singer: ``weight_i [2 - min_{j != y} (f_y - f_j)]_+``."""
-    return SimplexLosses(np.arange(len(labels)), labels, weight, 2.0, len(labels), n_classes)
+    example = np.flatnonzero(weight)
+    return SimplexLosses(example, labels[example], weight[example], 2.0, len(labels), n_classes)
 
 
 @dataclass(frozen=True, slots=True)
