@@ -35,7 +35,9 @@ class LeeLoop:
             dual[:, c] += missing * (room / room.sum())
         return dual
 
-    def extremes(self, dual: NDArray[np.float64], H: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    def extremes(
+        self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
+    ) -> NDArray[np.intp]:
         """Return by class the examples of lowest gradient that may grow and of highest that may shrink."""
         G = -self.losses.margins(H)
         growing = np.where(dual < self.losses.upper, G, np.inf)
