@@ -54,13 +54,17 @@ class BoxLosses:
         """Return the losses of the examples `rows`."""
         return BoxLosses(self.labels[rows], self.upper[rows], self.directions, self.offset)
 
-    def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Arguments of the hinges at the scores `F`."""
+    def slopes(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Linear part of the arguments of the hinges at the scores `F`."""
         inner = np.empty_like(F)
         for c in range(self.n_classes):
             rows = self.labels == c
             inner[rows] = F[rows] @ self.directions[c].T
-        return self.offset + inner
+        return inner
+
+    def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Arguments of the hinges at the scores `F`."""
+        return self.offset + self.slopes(F)
 
     def value(self, F: NDArray[np.float64]) -> float:
         """Sum of the losses at the scores `F`."""
@@ -73,6 +77,14 @@ class BoxLosses:
             rows = self.labels == c
             R[rows] = -dual[rows] @ self.directions[c]
         return R
+
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients; the own class, which has no hinge, gets zero."""
+        dual = np.zeros_like(R)
+        for c in range(self.n_classes):
+            rows, others = np.flatnonzero(self.labels == c), np.arange(self.n_classes) != c
+            dual[np.ix_(rows, others)] = -R[rows] @ np.linalg.pinv(self.directions[c][others])
+        return dual
 
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
@@ -125,10 +137,20 @@ class SimplexLosses:
 
     def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients R that a dual point stands for."""
+        # the anchor's coefficient is the sum of the others: `weight - dual` would lose their small digits
+        pairs = np.arange(len(dual))
+        moved = -dual
+        moved[pairs, self.anchor] = 0.0
+        moved[pairs, self.anchor] = -(moved @ np.ones(self.n_classes))
         R = np.zeros((self.n_examples, self.n_classes))
-        np.add.at(R, (self.example, self.anchor), self.weight)
-        np.subtract.at(R, self.example, dual)
+        np.add.at(R, self.example, moved)
         return R
+
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients, where every example has at most one pair."""
+        dual = -R[self.example]
+        dual[np.arange(len(dual)), self.anchor] += self.weight
+        return dual
 
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
@@ -157,7 +179,8 @@ def weston_watkins(labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxL
 
 def crammer_singer(labels: NDArray[np.intp], weight: NDArray[np.float64], n_classes: int) -> SimplexLosses:
     """Losses of Crammer & Singer: ``weight_i [2 - min_{j != y} (f_y - f_j)]_+``."""
-    return SimplexLosses(np.arange(len(labels)), labels, weight, 2.0, len(labels), n_classes)
+    example = np.flatnonzero(weight)
+    return SimplexLosses(example, labels[example], weight[example], 2.0, len(labels), n_classes)
 
 
 @dataclass(frozen=True, slots=True)

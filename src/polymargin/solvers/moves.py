@@ -53,7 +53,7 @@ def movable(
     gradient = H - losses.offset * own_class(losses)
     # what is off its bound by rounding alone has no say in the intercept
     rounding = _ROUNDING * np.abs(R).max(axis=1, keepdims=True)
-    return np.where(R < upper - rounding, gradient, NONE), np.where(R > lower + rounding, gradient, -NONE)
+    return np.where(upper - rounding > R, gradient, NONE), np.where(lower + rounding < R, gradient, -NONE)
 
 
 def class_arcs(
