@@ -162,7 +162,8 @@ class _Run:
         """Tell whether the interior point, tried once, would take no more than the time spent so far."""
         n, k = self.losses.n_examples, self.losses.n_classes
         unknowns = n * (k - 1)
-        if self.tried_interior or self.newtons == 0 or unknowns > MAX_UNKNOWNS:
+        first_try = self.newtons == 0 and self.progress.iteration < 4
+        if self.tried_interior or first_try or unknowns > MAX_UNKNOWNS:
             return False
         return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
 
