@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polymargin.gram import DenseGram, FeatureGram, Gram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.active_set import open_face, polish
+from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
 from polymargin.solvers.interior_point import InteriorPoint
@@ -24,7 +24,7 @@ from polymargin.solvers.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
 """Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
-MAX_ROUNDS_TO_EXACT = 20
+MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
 MAX_UNKNOWNS = 2500
@@ -87,7 +87,7 @@ class _Run:
         self.refresh()
         self.gap, self.best_dual = np.inf, -np.inf
         self.rounds_without_gain = self.rounds_within = 0
-        self.newton_at, self.rounds_since_newton = progress.seconds, 0
+        self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
         self.tried_interior = False
 
     def refresh(self) -> None:
@@ -149,9 +149,11 @@ class _Run:
             HingePoint(self.dual, self.intercept),
             tol=EXACT,
             seconds=max(began - self.newton_at, CHEAP_SECONDS),
+            max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
             progress=self.progress,
         )
+        self.newtons += 1
         self.dual = point.dual
         self.refresh()
         self.rounds_since_newton = 0
@@ -161,16 +163,19 @@ class _Run:
         """Tell whether the interior point, tried once, would take no more than the time spent so far."""
         n, k = self.losses.n_examples, self.losses.n_classes
         unknowns = n * (k - 1)
-        if self.tried_interior or unknowns > MAX_UNKNOWNS:
+        first_try = self.newtons == 0 and self.progress.iteration < 4
+        if self.tried_interior or first_try or unknowns > MAX_UNKNOWNS:
             return False
-        return INTERIOR_ITERATIONS * (unknowns**3 / 3e10 + 0.002) <= self.progress.seconds
+        return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
 
     def interior(self) -> None:
         """Replace the point by that of the interior point on a root of the kernel matrix."""
         self.tried_interior = True
         problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
         settings = Settings(1e-10, 100, max(self.progress.seconds_left, 0.0))
-        self.dual = InteriorPoint().solve(problem, settings).point.dual
+        point = InteriorPoint().solve(problem, settings).point
+        F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
+        self.dual = identified(self.losses, point.dual, F)
         self.refresh()
         self.newton()
 

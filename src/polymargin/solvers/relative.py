@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from polymargin._native.relative import RelativeWorkingSet
 from polymargin.problems.hinge import BoxLosses, HingeProblem
 from polymargin.solvers.balance import balanced
-from polymargin.solvers.moves import coefficient_bounds, dual_of, movable, own_class
+from polymargin.solvers.moves import coefficient_bounds, movable, own_class
 from polymargin.solvers.working_set import Burst, check_curvature
 
 
@@ -18,7 +18,7 @@ class RelativeLoop:
 
     def start(self) -> NDArray[np.float64]:
         """Return the point of zero coefficients."""
-        return dual_of(self.losses, np.zeros((self.losses.n_examples, self.losses.n_classes)))
+        return self.losses.dual_of(np.zeros((self.losses.n_examples, self.losses.n_classes)))
 
     def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the point within its bounds and with class sums of zero; the start if they cannot be had."""
@@ -57,4 +57,4 @@ class RelativeLoop:
         loop = RelativeWorkingSet(K, lower, upper, R, gradient, self.problem.fit_intercept)
         loop.improve(burst.reduction, burst.max_steps)
         check_curvature(loop.most_negative_curvature, K)
-        return dual_of(losses, R.T)
+        return losses.dual_of(R.T)
