@@ -2,7 +2,8 @@
 
 from importlib.metadata import version as _version
 
+from polymargin.estimators.proximal import ProximalSVC
 from polymargin.problems.certificate import Certificate
 
 __version__ = _version("polymargin")
-__all__ = ["Certificate"]
+__all__ = ["Certificate", "ProximalSVC"]

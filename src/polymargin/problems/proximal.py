@@ -1,0 +1,166 @@
+"""The proximal machine: every class against the rest by weighted ridge regression on signs.
+
+For class r, with rows ``E = [B, -1]``, signs d and ``z = (v, gamma)``, (9) of Fung & Mangasarian reads
+
+    min_z  C/2 (E z - d)' N_r (E z - d) + 1/2 |z|^2,     so that  (I/C + E'N_r E) z = E'N_r d.
+
+Its dual value at ``alpha = C N_r^(1/2) (d - E z)`` falls short of the primal one by half the squared gradient, so
+that the normal equations certify themselves. They are stated twice: by the moments of the classes, and by rows.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polymargin.coding import one_vs_rest_signs
+from polymargin.moments import ClassMoments
+from polymargin.problems.certificate import Certificate
+
+
+def importance(totals: NDArray[np.float64], balance: bool) -> NDArray[np.float64]:
+    """Return the factor (k, k) that rows of class c (first index) have in the problem of class r (second).
+
+    Balancing (8) gives a class and the rest of the classes the same total weight; classes without rows get none.
+    """
+    k = len(totals)
+    if not balance:
+        return np.ones((k, k))
+    rest = np.array([np.delete(totals, r).sum() for r in range(k)])
+    factors = np.tile(_inverse(rest), (k, 1))
+    np.fill_diagonal(factors, _inverse(totals))
+    return factors
+
+
+def _inverse(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalEquations:
+    """The problems of all classes, stated by their moments.
+
+    Attributes
+    ----------
+    moments : Gram matrices of the classes.
+    C : the paper's nu.
+    balance : whether the two sides of every problem have the same total weight.
+    """
+
+    moments: ClassMoments
+    C: float
+    balance: bool
+
+    @property
+    def n_unknowns(self) -> int:
+        """Length q of z."""
+        return self.moments.n_features + 1
+
+    @property
+    def n_hessians(self) -> int:
+        """Number of different matrices ``E'N_r E``: one for all classes without balancing."""
+        return self.moments.n_classes if self.balance else 1
+
+    def hessian(self, r: int) -> NDArray[np.float64]:
+        """Return ``E'N_r E``, without the ridge."""
+        factors = importance(self.moments.totals, self.balance)[:, r]
+        return np.tensordot(factors, self.moments.grams, axes=1)
+
+    def targets(self) -> NDArray[np.float64]:
+        """Return the right-hand sides ``E'N_r d`` (q, k)."""
+        k = self.moments.n_classes
+        signs = one_vs_rest_signs(np.arange(k), k)
+        return self.moments.sums.T @ (importance(self.moments.totals, self.balance) * signs)
+
+    def energies(self) -> NDArray[np.float64]:
+        """Return ``d'N_r d`` (k,)."""
+        return self.moments.totals @ importance(self.moments.totals, self.balance)
+
+    def certify(self, Z: NDArray[np.float64]) -> Certificate:
+        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
+        targets, energies = self.targets(), self.energies()
+        hessian = self.hessian(0)
+        primal = dual = residual = 0.0
+        for r in range(Z.shape[1]):
+            if r and self.balance:
+                hessian = self.hessian(r)
+            z, image = Z[:, r], hessian @ Z[:, r]
+            slope = targets[:, r] - image
+            fit = energies[r] - z @ targets[:, r]
+            errors = fit - z @ slope
+            primal += 0.5 * self.C * errors + 0.5 * float(z @ z)
+            dual += self.C * fit - 0.5 * self.C * errors - 0.5 * self.C**2 * float(slope @ slope)
+            scale = np.linalg.norm(targets[:, r]) + np.linalg.norm(image) + np.linalg.norm(z) / self.C
+            residual = max(residual, _ratio(np.linalg.norm(slope - z / self.C), scale))
+        return Certificate.of(primal, dual, infeasibility=residual)
+
+
+@dataclass(frozen=True, slots=True)
+class ProximalRows:
+    """The same problems, stated by their rows: slower to touch, but nothing is lost by squaring.
+
+    Attributes
+    ----------
+    X, labels, weights : the data, dense or CSR.
+    n_classes : number of classes k.
+    C, balance : as for `NormalEquations`.
+    transform : maps rows of `X` to their features B; None where they are the features.
+    chunk_rows : how many rows are transformed at a time.
+    """
+
+    X: Any
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    n_classes: int
+    C: float
+    balance: bool
+    transform: Callable[[Any], NDArray] | None = None
+    chunk_rows: int = 4096
+
+    def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield features B, signs (m, k) and weights N (m, k) of some rows at a time."""
+        totals = np.bincount(self.labels, self.weights, self.n_classes).astype(np.float64)
+        factors = importance(totals, self.balance)
+        for first in range(0, len(self.labels), self.chunk_rows):
+            part = slice(first, first + self.chunk_rows)
+            B = self.X[part] if self.transform is None else self.transform(self.X[part])
+            if not sparse.issparse(B):
+                B = np.asarray(B, dtype=np.float64)
+            labels = self.labels[part]
+            signs = one_vs_rest_signs(labels, self.n_classes)
+            yield B, signs, factors[labels] * self.weights[part, None]
+
+    def slopes(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return ``E'N_r (d - E z_r)`` (q, k) and the summed weighted squared errors."""
+        slopes = np.zeros_like(Z)
+        squares = 0.0
+        for B, signs, N in self.chunks():
+            errors = signs - (B @ Z[:-1] - Z[-1])
+            weighted = N * errors
+            slopes[:-1] += B.T @ weighted
+            slopes[-1] -= weighted.sum(axis=0)
+            squares += float(np.vdot(weighted, errors))
+        return slopes, squares
+
+    def targets(self) -> NDArray[np.float64]:
+        """Return the right-hand sides ``E'N_r d`` (q, k)."""
+        parts = [np.vstack([B.T @ (N * signs), -(N * signs).sum(axis=0)]) for B, signs, N in self.chunks()]
+        return np.sum(parts, axis=0)
+
+    def certify(self, Z: NDArray[np.float64]) -> Certificate:
+        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
+        slopes, squares = self.slopes(Z)
+        primal = 0.5 * self.C * squares + 0.5 * float(np.vdot(Z, Z))
+        gradient = Z - self.C * slopes
+        dual = primal - 0.5 * float(np.vdot(gradient, gradient))
+        targets = self.targets()
+        scale = sum(np.linalg.norm(part, axis=0) for part in (targets, targets - slopes, Z / self.C))
+        residual = max(map(_ratio, np.linalg.norm(gradient, axis=0) / self.C, scale))
+        return Certificate.of(primal, dual, infeasibility=residual)
+
+
+def _ratio(part: Any, whole: Any) -> float:
+    return float(part / whole) if whole > 0 else 0.0
