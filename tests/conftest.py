@@ -3,8 +3,13 @@
 import os
 from pathlib import Path
 
-import numpy as np
-import pytest
+# The tests already run side by side; more threads inside each would only fight for the cores.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 SHARED = Path(os.environ.get("POLYMARGIN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from polymargin.checks import check_integer, check_real
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
+from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
 from polymargin.gram import check_precomputed
 from polymargin.solvers.contract import Observer, Record, Settings, Solution
 
@@ -51,7 +52,7 @@ class TrainingSet:
         return self.weights[:, None] * self.costs[self.labels]
 
 
-class MarginClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers; a family adds `fit` and `_scores`.
 
     The weight of a row means repetition, exactly: rows of weight zero are left out, and everything computed from
@@ -157,9 +158,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return Settings(tol, sys.maxsize if max_iter == -1 else max_iter, time_limit)
 
     def _observer(self) -> Observer | None:
-        """Return what prints a line an iteration when `verbose` is set."""
+        """Return what tells scikit-learn's callbacks of every iteration, and prints a line of it if `verbose`."""
+        tell = begin_task(self)
         if not getattr(self, "verbose", False):
-            return None
+            return tell
         name = type(self).__name__
 
         def show(record: Record) -> None:
@@ -167,6 +169,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"[{name}] iteration {record.iteration}: primal {record.primal:.8g}, dual {record.dual:.8g}, "
                 f"gap {record.gap:.2e}, {record.seconds:.2f} s"
             )
+            if tell is not None:
+                tell(record)
 
         return show
 
@@ -176,6 +180,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self.certificate_ = certificate
         self.converged_ = certificate.within(tol)
         self.n_iter_ = solution.n_iter
+        end_task(self)
         if not self.converged_:
             warnings.warn(
                 f"{type(self).__name__} stopped with a relative duality gap of {certificate.gap:.3g} (primal "

@@ -45,6 +45,15 @@ class BoxLosses:
         """Number of classes."""
         return self.upper.shape[1]
 
+    @property
+    def is_absolute(self) -> bool:
+        """Whether a hinge sees its class's score whatever the own class is (Lee-Lin-Wahba)."""
+        return bool((self.directions == self.directions[0]).all())
+
+    def restricted(self, rows: NDArray[np.intp]) -> "BoxLosses":
+        """Return the losses of the examples `rows`."""
+        return BoxLosses(self.labels[rows], self.upper[rows], self.directions, self.offset)
+
     def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Arguments of the hinges at the scores `F`."""
         inner = np.empty_like(F)
@@ -64,6 +73,14 @@ class BoxLosses:
             rows = self.labels == c
             R[rows] = -dual[rows] @ self.directions[c]
         return R
+
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients; the own class, which has no hinge, gets zero."""
+        dual = np.zeros_like(R)
+        for c in range(self.n_classes):
+            rows, others = np.flatnonzero(self.labels == c), np.arange(self.n_classes) != c
+            dual[np.ix_(rows, others)] = -R[rows] @ np.linalg.pinv(self.directions[c][others])
+        return dual
 
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
@@ -96,6 +113,12 @@ class SimplexLosses:
     n_examples: int
     n_classes: int
 
+    def restricted(self, rows: NDArray[np.intp]) -> "SimplexLosses":
+        """Return the losses of the examples `rows`, where every example has one pair, its own."""
+        return SimplexLosses(
+            np.arange(len(rows)), self.anchor[rows], self.weight[rows], self.offset, len(rows), self.n_classes
+        )
+
     def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``offset [m != anchor_p] + f_im - f_i,anchor_p`` for every pair and slot (P, k)."""
         pairs = np.arange(len(self.weight))
@@ -114,6 +137,12 @@ class SimplexLosses:
         np.add.at(R, (self.example, self.anchor), self.weight)
         np.subtract.at(R, self.example, dual)
         return R
+
+    def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the dual point of given coefficients, where every example has at most one pair."""
+        dual = -R[self.example]
+        dual[np.arange(len(dual)), self.anchor] += self.weight
+        return dual
 
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
@@ -142,7 +171,8 @@ def weston_watkins(labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxL
 
 def crammer_singer(labels: NDArray[np.intp], weight: NDArray[np.float64], n_classes: int) -> SimplexLosses:
     """Losses of Crammer & Singer: ``weight_i [2 - min_{j != y} (f_y - f_j)]_+``."""
-    return SimplexLosses(np.arange(len(labels)), labels, weight, 2.0, len(labels), n_classes)
+    example = np.flatnonzero(weight)
+    return SimplexLosses(example, labels[example], weight[example], 2.0, len(labels), n_classes)
 
 
 @dataclass(frozen=True, slots=True)

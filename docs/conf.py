@@ -1,0 +1,37 @@
+"""Configuration of the documentation."""
+
+import os
+import warnings
+from importlib.metadata import version as installed_version
+
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+project = "Polymargin"
+author = "the Polymargin developers"
+copyright = "2026, the Polymargin developers"
+release = version = installed_version("polymargin")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["amsmath", "dollarmath", "colon_fence"]
+autosummary_generate = True
+numpydoc_show_class_members = False
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "show_memory": False,
+}
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+html_theme = "pydata_sphinx_theme"
+html_title = "Polymargin"
+suppress_warnings = ["config.cache"]

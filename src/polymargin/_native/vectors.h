@@ -1,0 +1,50 @@
+/* Short vector loops of the working-set solvers, compiled for the processor at hand where the linker allows it. */
+#ifndef POLYMARGIN_VECTORS_H
+#define POLYMARGIN_VECTORS_H
+
+#include <stddef.h>
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define POLYMARGIN_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("finite-math-only")))
+#else
+#define POLYMARGIN_CLONES
+#endif
+
+/* gradient += step * row; then its minimum and maximum over the entries that their walls (0 or +-1e300) leave open. */
+POLYMARGIN_CLONES
+static void add_and_scan(double *restrict gradient, const double *restrict row, double step,
+                         const double *restrict wall_up, const double *restrict wall_down, ptrdiff_t m,
+                         double *lowest, double *highest) {
+    double low = 1e300, high = -1e300;
+    for (ptrdiff_t r = 0; r < m; r++) {
+        double g = gradient[r] + step * row[r];
+        gradient[r] = g;
+        double up = g + wall_up[r], down = g - wall_down[r];
+        low = up < low ? up : low;
+        high = down > high ? down : high;
+    }
+    *lowest = low;
+    *highest = high;
+}
+
+/* gain[r] = (gradient[r] - wall[r] - start)_+^2 / (k_ii + k_rr - 2 k_ir): what a step against r is worth. */
+POLYMARGIN_CLONES
+static void pair_gains(double *restrict gain, const double *restrict gradient, const double *restrict wall, double start,
+                       double sign, double k_ii, const double *restrict diagonal, const double *restrict row,
+                       double floor, ptrdiff_t m) {
+    for (ptrdiff_t r = 0; r < m; r++) {
+        double rise = sign * (gradient[r] - start) - wall[r];
+        double curvature = k_ii + diagonal[r] - 2.0 * row[r];
+        rise = rise > 0.0 ? rise : 0.0;
+        curvature = curvature > floor ? curvature : floor;
+        gain[r] = rise * rise / curvature;
+    }
+}
+
+/* out = a - b */
+POLYMARGIN_CLONES
+static void subtract(double *restrict out, const double *restrict a, const double *restrict b, ptrdiff_t m) {
+    for (ptrdiff_t r = 0; r < m; r++) out[r] = a[r] - b[r];
+}
+
+#endif

@@ -1,0 +1,332 @@
+"""MulticategorySVC: the multicategory SVM of Lee, Lin & Wahba (2004), and its rivals."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state, gen_batches
+
+from polymargin.checks import check_choice, check_flag, check_real
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._callbacks import with_callbacks
+from polymargin.gram import (
+    FeatureGram,
+    Gram,
+    Kernel,
+    NystroemMap,
+    draw_landmarks,
+    make_gram,
+    resolve_kernel,
+)
+from polymargin.problems.hinge import (
+    BoxLosses,
+    HingePoint,
+    HingeProblem,
+    SimplexLosses,
+    crammer_singer,
+    lee_lin_wahba,
+    weston_watkins,
+)
+from polymargin.solvers.block_descent import BlockDescent
+from polymargin.solvers.contract import Settings, Solver
+from polymargin.solvers.decomposition import Decomposition
+from polymargin.solvers.interior_point import InteriorPoint
+
+LOSSES = ("lee", "weston", "crammer")
+INTERIOR_POINT_UNKNOWNS = 1000
+"""Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
+
+SCORING_BYTES = 2**27
+"""Size of the kernel block that scoring forms at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitRecord:
+    """What the leave-one-out criteria need to know of a fit beyond its public attributes.
+
+    Attributes
+    ----------
+    labels : (n_support,) class codes of the support vectors.
+    costs : (n_support, k) their weighted costs L_ij.
+    n_rows : number of training rows of positive weight.
+    """
+
+    labels: NDArray[np.intp]
+    costs: NDArray[np.float64]
+    n_rows: int
+
+
+class MulticategorySVC(MarginClassifier):
+    """Multicategory support vector machine of Lee, Lin & Wahba, with its rivals.
+
+    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and minimise ::
+
+        C * sum_i w_i loss(f(x_i), y_i) + 1/2 sum_j ||h_j||^2
+
+    where ``loss`` is one of
+
+    - ``"lee"``: ``sum_{j != y} cost[y, j] [f_j + 1/(k-1)]_+``, (7) of Lee et al.: Fisher consistent, also with
+      unequal costs;
+    - ``"weston"``: ``sum_{j != y} cost[y, j] [f_j - f_y + 2]_+`` (Weston & Watkins);
+    - ``"crammer"``: ``cost[y] [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer).
+
+    The intercepts ``b`` are not penalised. In the notation of the paper ``C = 1/(n lambda)``.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed losses against the penalty. With two classes "lee" equals scikit-learn's
+        ``SVC(C=C/2)``; the rivals, whose hinge measures a difference of two scores, equal ``SVC(C=C)``.
+    loss : {"lee", "weston", "crammer"}, default="lee"
+        The loss.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        The kernel. A callable is given two arrays of rows and returns their kernel matrix.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of rbf, laplacian, poly and sigmoid: "scale" is ``1 / (n_features * X.var())``, "auto"
+        ``1 / n_features``.
+    degree : float, default=3
+        Degree of the poly kernel.
+    coef0 : float, default=0.0
+        Constant of the poly and sigmoid kernels.
+    landmarks : int, float, array-like of shape (m, n_features) or None, default=None
+        Restrict the score functions to the span of the kernel at m landmarks: a count, a fraction of the rows
+        (both drawn in proportion to the class sizes) or the points themselves. Time and memory are then linear
+        in the number of rows.
+    cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Cost of predicting class j for class i: (n_classes, n_classes) in the order of `classes_`, a DataFrame
+        labelled by classes, ``{(true, predicted): cost}`` (others 1) or "ordinal" (``|i - j|``). "crammer"
+        takes the maximum over classes, so it can only use one cost a true class.
+    priors : array-like, dict or None, default=None
+        Proportions of the classes in the population, where the sample does not have them.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the weights of the classes.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalised intercepts.
+    tol : float, default=1e-4
+        Relative duality gap to reach.
+    max_iter : int, default=-1
+        Limit of the solver's outer iterations; -1 for none.
+    time_limit : float or None, default=None
+        Limit in seconds.
+    cache_size : float, default=1000
+        Megabytes for the kernel matrix; beyond, its rows are computed when they are needed.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks.
+    verbose : bool, default=False
+        Print a line an iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients, for the linear kernel without landmarks.
+    dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
+        Coefficients of the kernel at the support vectors, or at the landmarks.
+    support_ : ndarray of shape (n_support,)
+        Rows of the training data that are support vectors.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features)
+        The support vectors; empty for a precomputed kernel.
+    landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
+        The landmarks, where asked for.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts; where the optimal ones are not unique, the centre of them.
+    certificate_ : Certificate
+        Primal and dual objective, their relative gap, and the infeasibility.
+    converged_ : bool
+        Whether the certificate is within `tol`.
+    n_iter_ : int
+        Outer iterations of the solver.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    References
+    ----------
+    Y. Lee, Y. Lin & G. Wahba (2004). Multicategory support vector machines: theory and application to the
+    classification of microarray data and satellite radiance data. JASA 99(465), 67-81.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import MulticategorySVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticategorySVC(C=1.0, cost_matrix={(2, 1): 5.0}).fit(X, y)
+    >>> model.certificate_.gap < 1e-4
+    True
+    >>> model.predict(X[[0, 70, 140]])
+    array([0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        loss="lee",
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        landmarks=None,
+        cost_matrix=None,
+        priors=None,
+        class_weight=None,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=-1,
+        time_limit=None,
+        cache_size=1000,
+        random_state=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
+        self.cost_matrix = cost_matrix
+        self.priors = priors
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MulticategorySVC":
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights; a weight of 2 equals the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        settings, data = self._prepare(X, y, sample_weight)
+        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        nystroem = None
+        if self.landmarks is not None:
+            rng = check_random_state(self.random_state)
+            nystroem = NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
+        problem = HingeProblem(self._gram(kernel, data.X, nystroem), self._losses(data), self.fit_intercept)
+        solution = solver_for(problem).solve(problem, settings, observer=self._observer())
+        self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
+        self.intercept_ = solution.point.intercept
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet]:
+        """Check every argument, then the data."""
+        settings = self._settings()
+        check_real("C", self.C, above=0.0)
+        check_choice("loss", self.loss, LOSSES)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_real("cache_size", self.cache_size, above=0.0)
+        if self.landmarks is not None and self._is_pairwise():
+            raise ValueError(
+                "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
+            )
+        return settings, self._training_set(X, y, sample_weight)
+
+    def _losses(self, data: TrainingSet) -> BoxLosses | SimplexLosses:
+        others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
+        if self.loss == "crammer" and np.any(others != others[:, :1]):
+            raise ValueError(
+                "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
+                f"maximum over classes, got {data.costs.tolist()}; loss='lee' and 'weston' use any costs."
+            )
+        return hinge_losses(self.loss, data.labels, self.C * data.example_costs)
+
+    def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
+        if nystroem is not None:
+            return FeatureGram(nystroem.transform(X))
+        n, p = X.shape
+        whole_matrix_fits = 8e-6 * n * n <= self.cache_size
+        if kernel.name == "linear" and not (p > n and whole_matrix_fits):
+            return FeatureGram(X)
+        return make_gram(kernel, X, self.cache_size)
+
+    def _store(
+        self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
+    ) -> None:
+        for stale in ("coef_", "landmarks_", "support_vectors_"):
+            self.__dict__.pop(stale, None)
+        self.classes_ = data.classes
+        self._gamma = kernel.gamma
+        support = np.flatnonzero(R.any(axis=1))
+        self.support_ = data.rows[support]
+        self.dual_coef_ = R[support].T
+        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows))
+        if nystroem is not None:
+            self.landmarks_ = nystroem.landmarks
+            self.dual_coef_ = (nystroem.root @ (nystroem.transform(data.X).T @ R)).T
+        elif self._is_pairwise():
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = data.X[support]
+            if kernel.name == "linear":
+                self.coef_ = np.asarray(data.X.T @ R, dtype=np.float64).T
+
+    def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
+        """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""
+        if self._is_pairwise() or hasattr(self, "landmarks_"):
+            raise ValueError(
+                "The leave-one-out criteria need the kernel between support vectors, which a fit with "
+                "kernel='precomputed' or landmarks does not keep; MulticategorySVCCV has it at hand."
+            )
+        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        record = self._fit_record
+        losses = hinge_losses(self.loss, record.labels, self.C * record.costs)
+        problem = HingeProblem(
+            make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
+        )
+        return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        if hasattr(self, "coef_"):
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        scores = np.empty((X.shape[0], len(self.classes_)))
+        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        height = max(1, SCORING_BYTES // (8 * max(1, self.dual_coef_.shape[1])))
+        for batch in gen_batches(X.shape[0], height):
+            if self._is_pairwise():
+                block = X[batch][:, self.support_]
+            else:
+                block = kernel(X[batch], self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_)
+            scores[batch] = block @ self.dual_coef_.T
+        return scores + self.intercept_
+
+
+def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses | SimplexLosses:
+    """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
+    match loss:
+        case "lee":
+            return lee_lin_wahba(labels, upper)
+        case "weston":
+            return weston_watkins(labels, upper)
+        case _:
+            return crammer_singer(labels, upper.max(axis=1), upper.shape[1])
+
+
+def solver_for(problem: HingeProblem) -> Solver:
+    """Choose the solver by the shape of the problem."""
+    match problem.gram:
+        case FeatureGram(features=features) if (features.shape[1] + 1) * (
+            problem.losses.n_classes - 1
+        ) <= INTERIOR_POINT_UNKNOWNS:
+            return InteriorPoint()
+        case FeatureGram():
+            return BlockDescent()
+        case _:
+            return Decomposition()

@@ -1,0 +1,109 @@
+"""Left-out scores of a hinge machine from one fit: the active set frozen, one factorisation for all examples."""
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from polymargin.coding import zero_sum_basis
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+
+AT_BOUND = 1e-8
+"""Distance from a bound, relative to the size of the box or simplex, below which a variable counts as bound."""
+
+RIDGE = 1e-11
+"""Relative ridge that makes a singular kernel matrix of the free variables factorisable."""
+
+
+def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
+    """Scores (n, k) that every training row would get from a machine fitted without it.
+
+    When row i leaves, its coefficients R_i go to zero; the multipliers of the others that lie at a bound are taken
+    to stay there, and the free ones and the intercepts move so that the free ones' margins stay tight ::
+
+        <d_a, delta f> = 0 for every free a of another row,      columns of R + delta R sum to zero.
+
+    This is exact wherever no multiplier reaches or leaves a bound. Rows with R_i = 0 keep their scores.
+    """
+    R = problem.coefficients(point.dual)
+    H = problem.gram.matmul(R)
+    scores = H + point.intercept
+    support = np.flatnonzero(R.any(axis=1))
+    if len(support) == 0:
+        return scores
+    example, direction = free_directions(problem.losses, point.dual)
+    K_free = problem.gram.block(support, example)
+    inverse = _InverseSystem(problem, example, direction)
+    removed = -R[support]
+    # Right-hand sides of all removals at once: what the removed coefficients do to every free margin.
+    margins = K_free.T * (direction @ removed.T)
+    sums = removed @ inverse.basis
+    step, shift = inverse.solve(margins, sums.T)
+    position = _slices_by_example(example, support)
+    diagonal = problem.gram.diagonal()[support]
+    for row, i in enumerate(support):
+        step_i, shift_i = inverse.without(position[row], step[:, row], shift[:, row])
+        moved = -(K_free[row] * step_i) @ direction
+        scores[i] += diagonal[row] * removed[row] + moved + inverse.basis @ shift_i
+    return scores
+
+
+def free_directions(
+    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the directions along which a dual point can move both ways, (m, k), and their examples (m,).
+
+    Moving multiplier a by t changes the coefficients of its example by ``-t direction[a]``.
+    """
+    if isinstance(losses, BoxLosses):
+        low, high = AT_BOUND * losses.upper, (1 - AT_BOUND) * losses.upper
+        example, hinge = np.nonzero((dual > low) & (dual < high))
+        return example, losses.directions[losses.labels[example], hinge]
+    positive = dual > AT_BOUND * losses.weight[:, None]
+    largest = dual.argmax(axis=1)
+    positive[np.arange(len(dual)), largest] = False
+    pair, slot = np.nonzero(positive)
+    identity = np.eye(losses.n_classes)
+    return losses.example[pair], identity[slot] - identity[largest[pair]]
+
+
+def _slices_by_example(example: NDArray[np.intp], support: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    order = np.argsort(example, kind="stable")
+    first = np.searchsorted(example[order], support, side="left")
+    last = np.searchsorted(example[order], support, side="right")
+    return [order[a:b] for a, b in zip(first, last, strict=True)]
+
+
+class _InverseSystem:
+    """Inverse of the system of the free multipliers t and the intercepts, ``[[Q, -B], [B', 0]] (t, beta)``.
+
+    Q_ab = <d_a, d_b> K(a, b) and B = directions in the zero-sum basis, the columns of R having to sum to zero.
+    """
+
+    def __init__(self, problem: HingeProblem, example: NDArray[np.intp], direction: NDArray[np.float64]):
+        k = problem.losses.n_classes
+        self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
+        Q = problem.gram.block(example, example) * (direction @ direction.T)
+        Q.flat[:: len(Q) + 1] += RIDGE * max(float(Q.diagonal().max(initial=0.0)), 1.0)
+        self.inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(Q, lower=True), np.eye(len(Q)))
+        B = direction @ self.basis
+        self.spread = self.inverse @ B
+        self.schur = np.linalg.pinv(B.T @ self.spread, hermitian=True)
+        # The (t, t) block of the inverse of the whole system.
+        self.block = self.inverse - self.spread @ self.schur @ self.spread.T
+
+    def solve(
+        self, margins: NDArray[np.float64], sums: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Solve for t and beta, a column a right-hand side."""
+        half = self.inverse @ margins
+        shift = self.schur @ (sums - self.spread.T @ margins)
+        return half + self.spread @ shift, shift
+
+    def without(
+        self, pinned: NDArray[np.intp], step: NDArray[np.float64], shift: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Correct one solution so that the multipliers `pinned` do not move and their margins are free."""
+        if len(pinned) == 0:
+            return step, shift
+        force = np.linalg.lstsq(self.block[np.ix_(pinned, pinned)], -step[pinned], rcond=None)[0]
+        return step + self.block[:, pinned] @ force, shift - self.schur @ (self.spread[pinned].T @ force)

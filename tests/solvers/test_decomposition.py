@@ -1,0 +1,63 @@
+"""The kernel solver against a general-purpose one, at its limits and on degenerate data."""
+
+import numpy as np
+import pytest
+
+from polymargin.gram import DenseGram, FeatureGram, Kernel, LazyGram
+from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
+from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.decomposition import Decomposition, IndefiniteKernelError
+from tests.oracles import hinge_optimum
+from tests.simulate import blobs, random_costs
+
+
+def lee_problem(seed, *, n=None, k=None, C=None, fit_intercept=True):
+    rng = np.random.default_rng(seed)
+    k = k or int(rng.integers(2, 8))
+    n = n or int(rng.integers(k + 2, 121))
+    X, y = blobs(rng, n, int(rng.integers(1, 6)), k, spread=rng.choice([0.3, 1.0, 3.0]))
+    kernel = Kernel(["linear", "rbf", "poly"][seed % 3], gamma=0.5, degree=2, coef0=1.0)
+    C = C or 10 ** rng.uniform(-3, 0.5)
+    costs = (random_costs(rng, k) if seed % 2 else 1.0 - np.eye(k))[y] * rng.uniform(0.2, 2.0, (n, 1))
+    return HingeProblem(DenseGram(np.ascontiguousarray(kernel(X))), lee_lin_wahba(y, C * costs), fit_intercept)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("seed", range(10))
+def test_agrees_with_a_general_solver(seed, fit_intercept):
+    problem = lee_problem(seed, fit_intercept=fit_intercept)
+    solution = Decomposition().solve(problem, Settings(tol=1e-4))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=2e-4, abs=2e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_gram_provider_gives_the_same_solution(fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = blobs(rng, 90, 200, 3)
+    losses = lee_lin_wahba(y, 0.1 * (1.0 - np.eye(3))[y])
+    K = X @ X.T
+    providers = [DenseGram(K), DenseGram(K.astype(np.float32)), FeatureGram(X), LazyGram(Kernel("linear"), X)]
+    values = []
+    for gram in providers:
+        solver = Decomposition(working_set=40)
+        solution = solver.solve(HingeProblem(gram, losses, fit_intercept), Settings(tol=1e-6))
+        assert solution.status is Status.SOLVED
+        values.append(solution.certificate.primal)
+    np.testing.assert_allclose(values, values[0], rtol=2e-6, atol=2e-6)
+
+
+def test_a_limit_keeps_a_feasible_point():
+    problem = lee_problem(4, n=110, k=7, C=100.0)
+    solution = Decomposition().solve(problem, Settings(tol=1e-12, max_iter=1))
+    assert solution.status is Status.MAX_ITER
+    assert solution.certificate.infeasibility < 1e-12
+    assert solution.certificate.gap > 0
+
+
+def test_an_indefinite_kernel_is_refused():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 20))
+    losses = lee_lin_wahba(np.arange(20) % 3, (1.0 - np.eye(3))[np.arange(20) % 3])
+    with pytest.raises(IndefiniteKernelError, match="semi-definite"):
+        Decomposition().solve(HingeProblem(DenseGram(A + A.T), losses), Settings())
