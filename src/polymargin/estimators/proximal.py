@@ -122,6 +122,7 @@ class ProximalSVC(MarginClassifier):
     refinement_: Refinement | None
     support_: NDArray[np.intp] | None
     moments_: ClassMoments | None
+    _kernel_features: KernelFeatures | None
 
     def __init__(
         self,
@@ -190,6 +191,9 @@ class ProximalSVC(MarginClassifier):
             signs = one_vs_rest_signs(data.labels, data.n_classes)
             scores = refinement.scale * products - refinement.offset
             self.support_ = data.rows[(signs * scores < 1.0).any(axis=1)]
+        if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
+            self.landmarks_ = data.rows[features.landmarks]
+            self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
         self._conclude(solution, settings.tol)
         return self
 
@@ -206,7 +210,8 @@ class ProximalSVC(MarginClassifier):
         y : array-like of shape (n_samples,)
             Their labels.
         classes : array-like of shape (n_classes,) or None, default=None
-            All classes that will ever come; needed in the first call only.
+            All classes that will ever come; needed in the first call only. While no row of a class has come, its
+            problem has one side only and its scores are near -1.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
 
@@ -339,7 +344,7 @@ class ProximalSVC(MarginClassifier):
         if kernel.name == "linear":
             return None
         distinct = distinct_rows(data.X)
-        return KernelFeatures(kernel, data.rows[distinct] if self._is_pairwise() else data.X[distinct])
+        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
 
     def _rows(self, data: TrainingSet, X: Any, features: KernelFeatures | None) -> ProximalRows:
         return ProximalRows(X, data.labels, data.weights, data.n_classes, self.C, self.balance, features)

@@ -139,27 +139,41 @@ class ProximalRows:
         squares = 0.0
         for B, signs, N in self.chunks():
             errors = signs - (B @ Z[:-1] - Z[-1])
-            weighted = N * errors
-            slopes[:-1] += B.T @ weighted
-            slopes[-1] -= weighted.sum(axis=0)
-            squares += float(np.vdot(weighted, errors))
+            slopes += _augmented_sums(B, N * errors)
+            squares += float(np.vdot(N * errors, errors))
         return slopes, squares
 
-    def targets(self) -> NDArray[np.float64]:
-        """Return the right-hand sides ``E'N_r d`` (q, k)."""
-        parts = [np.vstack([B.T @ (N * signs), -(N * signs).sum(axis=0)]) for B, signs, N in self.chunks()]
-        return np.sum(parts, axis=0)
+    def certify(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64] | None = None) -> Certificate:
+        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified.
 
-    def certify(self, Z: NDArray[np.float64]) -> Certificate:
-        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
+        The dual value is that of `multipliers` (n, k) where given, else of those that belong to Z.
+        """
         slopes, squares = self.slopes(Z)
         primal = 0.5 * self.C * squares + 0.5 * float(np.vdot(Z, Z))
-        gradient = Z - self.C * slopes
-        dual = primal - 0.5 * float(np.vdot(gradient, gradient))
-        targets = self.targets()
+        if multipliers is None:
+            gradient = Z - self.C * slopes
+            dual = primal - 0.5 * float(np.vdot(gradient, gradient))
+        else:
+            gradient, dual = self._dual(Z, multipliers)
+        targets = np.sum([_augmented_sums(B, N * signs) for B, signs, N in self.chunks()], axis=0)
         scale = sum(np.linalg.norm(part, axis=0) for part in (targets, targets - slopes, Z / self.C))
         residual = max(map(_ratio, np.linalg.norm(gradient, axis=0) / self.C, scale))
         return Certificate.of(primal, dual, infeasibility=residual)
+
+    def _dual(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return ``z - A'alpha`` and ``d'N^(1/2) alpha - |alpha|^2/(2C) - |A'alpha|^2/2``, with A = N^(1/2) E."""
+        value, image, first = -float(np.vdot(multipliers, multipliers)) / (2.0 * self.C), np.zeros_like(Z), 0
+        for B, signs, N in self.chunks():
+            weighted = np.sqrt(N) * multipliers[first : first + len(signs)]
+            value += float(np.vdot(weighted, signs))
+            image += _augmented_sums(B, weighted)
+            first += len(signs)
+        return Z - image, value - 0.5 * float(np.vdot(image, image))
+
+
+def _augmented_sums(B: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``E'weights`` (q, k) for ``E = [B, -1]``."""
+    return np.vstack([B.T @ weights, -weights.sum(axis=0)])
 
 
 def _ratio(part: Any, whole: Any) -> float:
