@@ -155,9 +155,9 @@ class FeatureGram:
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Return rows of the matrix, restricted to `columns` where given."""
+        part = self.features[rows].astype(np.float64)
         other = self.features if columns is None else self.features[columns]
-        part = safe_sparse_dot(self.features[rows], other.T, dense_output=True)
-        return np.asarray(part, dtype=np.float64)
+        return safe_sparse_dot(part, other.T.astype(np.float64), dense_output=True)
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V` through the features."""
