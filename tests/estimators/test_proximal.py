@@ -8,9 +8,9 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
-from tests.simulate import blobs
 
 from polymargin import ProximalSVC
+from tests.simulate import blobs
 
 CLASSES = np.array(["ash", "birch", "cedar", "dogwood"])
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
-from tests.simulate import blobs
 
 from polymargin import ProximalSVC
+from tests.simulate import blobs
 
 
 def signs_and_weights(y, r, balance, w):

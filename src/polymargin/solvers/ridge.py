@@ -50,8 +50,8 @@ class NormalEquationsSolver:
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
         with Progress(settings, observer) as progress:
-            ridge = np.eye(problem.n_unknowns) / problem.C
-            systems = [factorise(problem.hessian(r) + ridge) for r in range(problem.n_hessians)]
+            ridge = np.eye(problem.moments.n_features + 1) / problem.C
+            systems = [factorise(hessian + ridge) for hessian in problem.hessians()]
             worst = min(system.reciprocal_condition for system in systems)
             if worst < BROKEN_DOWN and self.rows is not None:
                 Z, _ = _by_svd(triangles(self.rows), problem.C)
@@ -90,8 +90,8 @@ class DualRidgeSolver:
         roots = np.sqrt(N)
         inner = _dense(B @ B.T) + 1.0
         ridge = np.eye(len(roots)) / problem.C
-        columns = range(problem.n_classes if problem.balance else 1)
-        systems = [factorise(roots[:, r, None] * inner * roots[:, r] + ridge) for r in columns]
+        different = roots[:, :1] if problem.sides.shared else roots
+        systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
         if min(system.reciprocal_condition for system in systems) < BROKEN_DOWN:
             E = np.column_stack([_dense(B), -np.ones(len(signs))])
             return _by_svd(
