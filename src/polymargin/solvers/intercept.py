@@ -14,12 +14,17 @@ _SAME_WEIGHT = 1e-11
 def central_intercept(
     losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], H: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the intercepts b (k,), of zero sum, that minimise the losses at the scores ``H + b``."""
+    """Return intercepts b (k,), of zero sum, that minimise the losses at the scores ``H + b``.
+
+    For relative losses they do so where the dual point is optimal, and only roughly elsewhere.
+    """
     match losses:
         case BoxLosses() if losses.is_absolute:
             return quantile_intercept(-losses.margins(H), losses.upper)
         case _:
-            return potential_intercept(class_arcs(losses, dual, H))
+            arcs, _ = class_arcs(losses, dual, H)
+            optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
+            return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
 
 
 def quantile_intercept(G: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,6 +108,16 @@ def potential_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
     far = max(2.0, float(np.abs(finite).max()))
     distance = _shortest_paths(np.where(missing, far, arcs + slack))
     return (distance - distance.T).mean(axis=1) / 2
+
+
+def halfway_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return b halfway between the bounds that either direction sets to a pair of classes, averaged over pairs.
+
+    Far from the optimum, where the bounds contradict each other, this is often better than potentials, which
+    serve the worst cycle alone.
+    """
+    missing = np.maximum(arcs, arcs.T) >= NONE / 10
+    return np.where(missing, 0.0, arcs - arcs.T).mean(axis=1) / 2
 
 
 def _shortest_paths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:

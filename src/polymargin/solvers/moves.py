@@ -50,7 +50,7 @@ def movable(
 
 def class_arcs(
     losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], H: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the lowest rate (k, k) at which any example can move weight from a class to another."""
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the lowest rates (k, k) at which any example can move weight from a class to another, and which can."""
     up, down = movable(losses, losses.coefficients(dual), H)
-    return class_moves(np.ascontiguousarray(up.T), np.ascontiguousarray(down.T))[0]
+    return class_moves(np.ascontiguousarray(up.T), np.ascontiguousarray(down.T))
