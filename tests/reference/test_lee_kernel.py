@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.oracles import hinge_optimum
-from tests.simulate import blobs, random_costs
 
 from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.decomposition import Decomposition
+from tests.oracles import hinge_optimum
+from tests.simulate import blobs, random_costs
 
 TOL = 1e-9
 

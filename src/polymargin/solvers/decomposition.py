@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram, FeatureGram, Gram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
 from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
 from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.lee import LeeLoop
+from polymargin.solvers.relative import RelativeLoop
 from polymargin.solvers.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
@@ -63,13 +64,13 @@ class Decomposition:
             return progress.finish(*run.conclusion())
 
 
-def inner_loop(losses: BoxLosses | SimplexLosses, fit_intercept: bool) -> InnerLoop:
-    """Choose the inner loop of a loss."""
-    match losses:
-        case BoxLosses() if losses.is_absolute:
-            return LeeLoop(losses, fit_intercept)
+def inner_loop(problem: HingeProblem) -> InnerLoop:
+    """Choose the inner loop of a problem's losses."""
+    match problem.losses:
+        case BoxLosses() as losses if losses.is_absolute:
+            return LeeLoop(losses, problem.fit_intercept)
         case _:
-            raise NotImplementedError
+            return RelativeLoop(problem)
 
 
 class _Run:
@@ -78,7 +79,7 @@ class _Run:
     def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None, size: int):
         self.problem, self.losses, self.progress = problem, problem.losses, progress
         self.gram = _materialised(problem.gram)
-        self.loop = inner_loop(problem.losses, problem.fit_intercept)
+        self.loop = inner_loop(problem)
         self.size = min(size, self.losses.n_examples)
         self.rows = np.empty(0, dtype=np.intp)
         self.dual = self.loop.start() if start is None else start.dual
@@ -94,9 +95,6 @@ class _Run:
         self.dual = self.loop.repair(self.dual)
         self.R = self.problem.coefficients(self.dual)
         self.H = self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R)
-        self._set_intercept()
-
-    def _set_intercept(self) -> None:
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
 
@@ -207,7 +205,8 @@ class _Run:
         self.R[rows] += change
         if len(moved):
             self.H += self.gram.block(rows[moved]).T @ change[moved]
-        self._set_intercept()
+        if self.problem.fit_intercept:
+            self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.rounds_since_newton += 1
 
     def stalled(self) -> bool:
