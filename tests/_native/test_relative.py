@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+
 from polymargin._native.relative import RelativeWorkingSet, cheapest_cycle, class_moves
 
 NONE = 1e300

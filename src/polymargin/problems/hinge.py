@@ -56,6 +56,8 @@ class BoxLosses:
 
     def slopes(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Linear part of the arguments of the hinges at the scores `F`."""
+        if self.is_absolute:
+            return F @ self.directions[0].T
         inner = np.empty_like(F)
         for c in range(self.n_classes):
             rows = self.labels == c
@@ -72,6 +74,8 @@ class BoxLosses:
 
     def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients R that a dual point stands for."""
+        if self.is_absolute:
+            return -dual @ self.directions[0]
         R = np.empty_like(dual)
         for c in range(self.n_classes):
             rows = self.labels == c

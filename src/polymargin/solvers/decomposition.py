@@ -96,9 +96,6 @@ class _Run:
         self.dual = self.loop.repair(self.dual)
         self.R = self.problem.coefficients(self.dual)
         self.H = self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R)
-        self._set_intercept()
-
-    def _set_intercept(self) -> None:
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
 
@@ -210,7 +207,8 @@ class _Run:
         self.R[rows] += change
         if len(moved):
             self.H += self.gram.block(rows[moved]).T @ change[moved]
-        self._set_intercept()
+        if self.problem.fit_intercept:
+            self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.rounds_since_newton += 1
 
     def stalled(self) -> bool:

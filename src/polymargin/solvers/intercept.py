@@ -1,5 +1,7 @@
 """The exact unpenalised intercept for given score functions, central where it is not unique."""
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,71 +14,112 @@ _SAME_WEIGHT = 1e-11
 
 
 def central_intercept(
-    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], H: NDArray[np.float64]
+    losses: BoxLosses | SimplexLosses,
+    dual: NDArray[np.float64],
+    H: NDArray[np.float64],
+    *,
+    guess: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return intercepts b (k,), of zero sum, that minimise the losses at the scores ``H + b``.
+    """Return the intercepts b (k,), of zero sum, that minimise the losses at the scores ``H + b``.
 
-    For relative losses they do so where the dual point is optimal, and only roughly elsewhere.
+    A `guess` makes it faster where it is good; with it b may be another minimiser than the central one. For
+    relative losses b is that of the dual point: exact where it is optimal, rough elsewhere.
     """
     match losses:
         case BoxLosses() if losses.is_absolute:
-            return quantile_intercept(-losses.margins(H), losses.upper)
+            G = -losses.margins(H)
+            reach = 0.05 * losses.offset
+            for _ in range(3):
+                if guess is None:
+                    break
+                b = quantile_intercept(G, losses.upper, window=(guess - reach, guess + reach))
+                if b is not None:
+                    return b
+                reach *= 4.0
+            return cast(NDArray[np.float64], quantile_intercept(G, losses.upper))
         case _:
             arcs, _ = class_arcs(losses, dual, H)
             optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
             return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
 
 
-def quantile_intercept(G: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+def quantile_intercept(
+    G: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    window: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> NDArray[np.float64] | None:
     """Minimise ``sum_ij upper_ij [b_j - G_ij]_+`` over b of zero sum; of several minimisers take the central one.
 
     b_j is the upper-weighted quantile of ``G[:, j]`` at a cumulative weight mu that all classes share, mu such
     that b sums to zero. Where the quantiles at mu are intervals ``[left_j, right_j]``, the solution is
     ``left + theta (right - left)``, with infinite ends replaced by a number larger than the sum of the others:
     a choice that depends neither on the order of the rows nor on that of the classes.
+
+    Within a `window` (lowest, highest) only the values in it are sorted; None if the solution is not inside.
     """
-    classes = [_Quantiles(G[:, j], upper[:, j]) for j in range(G.shape[1])]
+    classes = _quantiles(G, upper, window)
     heaviest = max(c.total for c in classes)
     if heaviest == 0.0:
         return np.zeros(len(classes))
+    if window is not None and any(not len(c.values) for c in classes):
+        return None
     slack = _SAME_WEIGHT * heaviest
-    candidates = np.unique(np.concatenate([[0.0], *(c.cumulative for c in classes)]))
-    candidates = candidates[candidates <= min(c.total for c in classes) + slack]
-    # the sum of the right ends grows with mu: find the first candidate where it reaches zero
-    first, last = 0, len(candidates) - 1
-    while first < last:
-        middle = (first + last) // 2
-        if sum(c.right_end(candidates[middle] + slack) for c in classes) >= 0.0:
-            last = middle
-        else:
-            first = middle + 1
-    mu = candidates[first]
+    # the sum of the right ends grows with mu by the jumps from one value to the next: where does it reach zero?
+    weights = np.concatenate([[0.0], *(c.cumulative for c in classes)])
+    jumps = np.concatenate([[sum(c.right_end(slack) for c in classes)], *(c.jumps() for c in classes)])
+    order = np.argsort(weights, kind="stable")
+    mu = weights[order[np.argmax(np.cumsum(jumps[order]) >= 0.0)]]
     left = np.array([c.left_end(mu - slack) for c in classes])
     right = np.array([c.right_end(mu + slack) for c in classes])
+    if window is not None and not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return None
     return _between(left, right)
 
 
 class _Quantiles:
-    """Weighted quantiles of one class."""
+    """Weighted quantiles of one class, whose values are sorted; `before` is the weight that lies below them."""
 
-    def __init__(self, values: NDArray[np.float64], weights: NDArray[np.float64]):
-        there = np.flatnonzero(weights)
-        order = there[np.argsort(values[there])]
-        self.values = values[order]
-        self.cumulative = np.cumsum(weights[order])
-        self.total = float(self.cumulative[-1]) if len(order) else 0.0
+    def __init__(self, values: NDArray[np.float64], weights: NDArray[np.float64], before: float = 0.0):
+        self.values = values
+        self.cumulative = before + np.cumsum(weights)
+        self.before = before
+        self.total = float(self.cumulative[-1]) if len(values) else 0.0
+
+    def jumps(self) -> NDArray[np.float64]:
+        """Return by how much the right end grows at every cumulative weight."""
+        return np.diff(self.values, append=np.inf)
 
     def left_end(self, mu: float) -> float:
         """First value whose cumulative weight reaches `mu`; minus infinity if none has to lie below."""
-        position = int(np.searchsorted(self.cumulative, mu, side="left"))
-        if mu <= 0.0 or not len(self.values):
+        if mu <= self.before or not len(self.values):
             return -np.inf
+        position = int(np.searchsorted(self.cumulative, mu, side="left"))
         return float(self.values[min(position, len(self.values) - 1)])
 
     def right_end(self, mu: float) -> float:
         """First value whose cumulative weight exceeds `mu`; infinity if none does."""
         position = int(np.searchsorted(self.cumulative, mu, side="right"))
         return float(self.values[position]) if position < len(self.values) else np.inf
+
+
+def _quantiles(
+    G: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    window: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+) -> list[_Quantiles]:
+    """Sort the values of every class that carry weight, within the window where there is one."""
+    used = upper > 0
+    before = np.zeros(G.shape[1])
+    if window is not None:
+        below = window[0] > G
+        before = np.einsum("ij,ij->j", upper, below)
+        used &= ~below & (window[1] >= G)
+    classes = []
+    for j, weight_below in enumerate(before):
+        rows = np.flatnonzero(used[:, j])
+        rows = rows[np.argsort(G[rows, j])]
+        classes.append(_Quantiles(G[rows, j], upper[rows, j], weight_below))
+    return classes
 
 
 def _between(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:

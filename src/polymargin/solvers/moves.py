@@ -51,6 +51,6 @@ def movable(
 def class_arcs(
     losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], H: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the lowest rates (k, k) at which any example can move weight from a class to another, and which can."""
+    """Return the lowest rates (k, k) at which examples can move weight from a class to another, and whose."""
     up, down = movable(losses, losses.coefficients(dual), H)
     return class_moves(np.ascontiguousarray(up.T), np.ascontiguousarray(down.T))
