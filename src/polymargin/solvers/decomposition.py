@@ -196,15 +196,19 @@ class _Run:
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local = self.losses.restricted(rows)
-        K = np.ascontiguousarray(self.gram.block(rows, rows))
+        whole = self.gram.block(rows) if isinstance(self.gram, DenseGram) else None
+        K = self.gram.block(rows, rows) if whole is None else np.take(whole, rows, axis=1)
         old = self.dual[rows]
-        new = self.loop.improve(rows, K, old, self.H[rows], Burst(reduction=0.1, max_steps=10 * len(rows)))
+        burst = Burst(reduction=0.1, max_steps=10 * len(rows))
+        new = self.loop.improve(rows, np.ascontiguousarray(K), old, self.H[rows], burst)
         change = local.coefficients(new) - local.coefficients(old)
-        moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new
         self.R[rows] += change
-        if len(moved):
+        if whole is None:
+            moved = np.flatnonzero(change.any(axis=1))
             self.H += self.gram.block(rows[moved]).T @ change[moved]
+        else:
+            self.H += whole.T @ change
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.rounds_since_newton += 1
