@@ -24,6 +24,7 @@ from polymargin.solvers.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
 """Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
+SMALL = 1000
 MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
@@ -117,7 +118,8 @@ class _Run:
         if self.gap > self.progress.settings.tol:
             return False
         self.rounds_within += 1
-        if self.rounds_within <= MAX_ROUNDS_TO_EXACT and self._newton_estimate() <= CHEAP_SECONDS:
+        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
+        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
         self.refresh()
         return self.certificate().within(self.progress.settings.tol)

@@ -22,7 +22,8 @@ def central_intercept(
 ) -> NDArray[np.float64]:
     """Return the intercepts b (k,), of zero sum, that minimise the losses at the scores ``H + b``.
 
-    A `guess` makes it faster where it is good; with it b may be another minimiser than the central one.
+    A `guess` makes it faster where it is good; with it b may be another minimiser than the central one. For
+    relative losses b is that of the dual point: exact where it is optimal, rough elsewhere.
     """
     match losses:
         case BoxLosses() if losses.is_absolute:
@@ -37,7 +38,9 @@ def central_intercept(
                 reach *= 4.0
             return cast(NDArray[np.float64], quantile_intercept(G, losses.upper))
         case _:
-            return potential_intercept(class_arcs(losses, dual, H))
+            arcs, _ = class_arcs(losses, dual, H)
+            optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
+            return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
 
 
 def quantile_intercept(
@@ -144,6 +147,16 @@ def potential_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
     far = max(2.0, float(np.abs(finite).max()))
     distance = _shortest_paths(np.where(missing, far, arcs + slack))
     return (distance - distance.T).mean(axis=1) / 2
+
+
+def halfway_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return b halfway between the bounds that either direction sets to a pair of classes, averaged over pairs.
+
+    Far from the optimum, where the bounds contradict each other, this is often better than potentials, which
+    serve the worst cycle alone.
+    """
+    missing = np.maximum(arcs, arcs.T) >= NONE / 10
+    return np.where(missing, 0.0, arcs - arcs.T).mean(axis=1) / 2
 
 
 def _shortest_paths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -37,14 +37,6 @@ def coefficient_bounds(
     return np.full(own.shape, -NONE), np.where(own, losses.weight[:, None], 0.0)
 
 
-def dual_of(losses: BoxLosses | SimplexLosses, R: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the dual point whose coefficients are R."""
-    own = own_class(losses)
-    if isinstance(losses, BoxLosses):
-        return np.where(own, 0.0, -R)
-    return np.where(own, losses.weight[:, None] - R, -R)
-
-
 def movable(
     losses: BoxLosses | SimplexLosses, R: NDArray[np.float64], H: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -58,7 +50,7 @@ def movable(
 
 def class_arcs(
     losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], H: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the lowest rate (k, k) at which any example can move weight from a class to another."""
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the lowest rates (k, k) at which examples can move weight from a class to another, and whose."""
     up, down = movable(losses, losses.coefficients(dual), H)
-    return class_moves(np.ascontiguousarray(up.T), np.ascontiguousarray(down.T))[0]
+    return class_moves(np.ascontiguousarray(up.T), np.ascontiguousarray(down.T))

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native.relative import RelativeWorkingSet
+from polymargin._native.relative import RelativeWorkingSet, cheapest_cycle
 from polymargin.problems.hinge import BoxLosses, HingeProblem
 from polymargin.solvers.balance import balanced
-from polymargin.solvers.moves import coefficient_bounds, dual_of, movable, own_class
+from polymargin.solvers.moves import class_arcs, coefficient_bounds, movable, own_class
 from polymargin.solvers.working_set import Burst, check_curvature
 
 
@@ -18,7 +18,7 @@ class RelativeLoop:
 
     def start(self) -> NDArray[np.float64]:
         """Return the point of zero coefficients."""
-        return dual_of(self.losses, np.zeros((self.losses.n_examples, self.losses.n_classes)))
+        return self.losses.dual_of(np.zeros((self.losses.n_examples, self.losses.n_classes)))
 
     def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the point within its bounds and with class sums of zero; the start if they cannot be had."""
@@ -35,11 +35,13 @@ class RelativeLoop:
     def extremes(
         self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
     ) -> NDArray[np.intp]:
-        """Return the examples whose best moves have the lowest rates; the rows of a worst cycle are among them."""
+        """Return the rows of a worst cycle, and the examples whose best moves have the lowest rates."""
+        arcs, movers = class_arcs(self.losses, dual, H)
+        cycle = cheapest_cycle(arcs)[1]
         up, down = movable(self.losses, self.losses.coefficients(dual), H)
         rates = (up + intercept).min(axis=1) - (down + intercept).max(axis=1)
         count = min(2 * self.losses.n_classes * count, len(rates) - 1)
-        return np.argpartition(rates, count)[:count]
+        return np.union1d(movers[cycle, np.roll(cycle, -1)], np.argpartition(rates, count)[:count])
 
     def improve(
         self,
@@ -57,4 +59,4 @@ class RelativeLoop:
         loop = RelativeWorkingSet(K, lower, upper, R, gradient, self.problem.fit_intercept)
         loop.improve(burst.reduction, burst.max_steps)
         check_curvature(loop.most_negative_curvature, K)
-        return dual_of(losses, R.T)
+        return losses.dual_of(R.T)
