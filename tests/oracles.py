@@ -2,9 +2,13 @@
 
 import clarabel
 import numpy as np
+import scipy.optimize
 from scipy import sparse
 
+from polymargin.coding import class_pairs
 from polymargin.problems.hinge import BoxLosses, HingeProblem
+from polymargin.problems.penalties import LassoPenalty, Penalty, SupnormPenalty
+from polymargin.problems.sparse import SparseProblem
 
 
 def hinge_program(problem: HingeProblem) -> tuple:
@@ -73,3 +77,80 @@ def hinge_optimum(problem: HingeProblem) -> float:
     status = str(solution.status)
     assert status in ("Solved", "AlmostSolved"), f"the reference solver says {status}"
     return scale * solution.obj_val
+
+
+def sparse_optimum(problem: SparseProblem) -> float:
+    """Optimal value of a sparse machine: the whole primal (7) of Guo as one linear program, solved by HiGHS.
+
+    Variables: W by classes, b, the values xi of the losses, and the terms t of the penalty.
+    """
+    X, losses = np.asarray(problem.X), problem.losses
+    p, k = X.shape[1], losses.n_classes
+    if isinstance(losses, BoxLosses):
+        example, slot = np.nonzero(losses.upper)
+        directions = losses.directions[losses.labels[example], slot]
+        xi, xi_cost = np.arange(len(example)), losses.upper[example, slot]
+    else:
+        example, slot = np.nonzero(losses.anchor[:, None] != np.arange(k))
+        directions = np.eye(k)[slot] - np.eye(k)[losses.anchor[example]]
+        xi, xi_cost = example, losses.weight
+    terms, t, t_cost = penalty_terms(problem.penalty, k, p)
+    n_hinges, n_xi, n_terms, n_t = len(example), len(xi_cost), terms.shape[0], len(t_cost)
+    hinge_rows = sparse.hstack(
+        [
+            np.hstack([directions[:, [c]] * X[example] for c in range(k)]),
+            directions,
+            sparse.csr_array((-np.ones(n_hinges), (np.arange(n_hinges), xi)), shape=(n_hinges, n_xi)),
+            sparse.csr_array((n_hinges, n_t)),
+        ]
+    )
+    between = sparse.csr_array((n_terms, k + n_xi))
+    below = sparse.csr_array((-np.ones(n_terms), (np.arange(n_terms), t)), shape=(n_terms, n_t))
+    zero_sums = sparse.block_diag([sparse.kron(np.ones((1, k)), sparse.eye(p)), np.ones((1, k))])
+    program = {
+        "c": np.concatenate([np.zeros(k * p + k), problem.C * xi_cost, t_cost]),
+        "A_ub": sparse.vstack(
+            [hinge_rows, sparse.hstack([terms, between, below]), sparse.hstack([-terms, between, below])]
+        ).tocsr(),
+        "b_ub": np.concatenate([np.full(n_hinges, -losses.offset), np.zeros(2 * n_terms)]),
+        "A_eq": sparse.hstack([zero_sums, sparse.csr_array((p + 1, n_xi + n_t))]).tocsr(),
+        "b_eq": np.zeros(p + 1),
+        "bounds": [(None, None)] * (k * p + k) + [(0, None)] * (n_xi + n_t),
+        "options": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    }
+    for method in ("highs-ds", "highs-ipm"):
+        result = scipy.optimize.linprog(**program, method=method)
+        if result.status == 0:
+            break
+    assert result.status == 0, f"the reference solver says {result.message}"
+    return result.fun
+
+
+def penalty_terms(penalty: Penalty, k: int, p: int) -> tuple[sparse.sparray, np.ndarray, np.ndarray]:
+    """Rows A over vec(W) with ``J(W) = min cost.t`` subject to ``|A vec(W)| <= t[index]``: A, index, cost."""
+    if isinstance(penalty, LassoPenalty):
+        return sparse.eye_array(k * p), np.arange(k * p), penalty.weights.ravel()
+    if isinstance(penalty, SupnormPenalty):
+        return sparse.diags_array(penalty.weights.ravel()), np.tile(np.arange(p), k), np.ones(p)
+    pairs = class_pairs(k)
+    differences = np.eye(k)[pairs[:, 0]] - np.eye(k)[pairs[:, 1]]
+    weights = np.ones((len(pairs), p)) if penalty.weights is None else penalty.weights
+    return sparse.kron(differences, sparse.eye(p)), np.arange(weights.size), weights.ravel()
+
+
+def polar_by_program(penalty: Penalty, g: np.ndarray) -> float:
+    """``max {g.w : 1'w = 0, P(w) <= 1}`` of a penalty on one variable."""
+    k = len(g)
+    terms, t, t_cost = penalty_terms(penalty, k, 1)
+    below = sparse.csr_array((-np.ones(len(t)), (np.arange(len(t)), t)), shape=(len(t), len(t_cost)))
+    budget = np.append(np.zeros(k), t_cost)[None]
+    result = scipy.optimize.linprog(
+        np.append(-g, np.zeros(len(t_cost))),
+        A_ub=sparse.vstack([sparse.hstack([terms, below]), sparse.hstack([-terms, below]), budget]).tocsr(),
+        b_ub=np.append(np.zeros(2 * len(t)), 1.0),
+        A_eq=np.append(np.ones(k), np.zeros(len(t_cost)))[None],
+        b_eq=[0.0],
+        bounds=[(None, None)] * k + [(0, None)] * len(t_cost),
+    )
+    assert result.status == 0, f"the reference solver says {result.message}"
+    return -result.fun

@@ -33,12 +33,12 @@ def test_reaches_the_optimum(loss, seed):
         random_losses(rng, loss, labels, k, 10 ** rng.uniform(-2.5, -0.3)),
         fit_intercept=seed % 4 > 0,
     )
-    solution = BlockDescent(seed).solve(problem, Settings(1e-6, 50_000))
+    solution = BlockDescent(seed).solve(problem, Settings(1e-5, 50_000))
     optimum = hinge_optimum(problem)
     scale = max(1.0, optimum)
     assert solution.status is Status.SOLVED
     assert solution.certificate.dual <= optimum + 1e-8 * scale
-    assert optimum - 1e-8 * scale <= solution.certificate.primal <= optimum + 1e-6 * scale
+    assert optimum - 1e-8 * scale <= solution.certificate.primal <= optimum + 1e-5 * scale
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -50,17 +50,12 @@ def forced_to_zero(losses: BoxLosses) -> NDArray[np.bool_]:
     k = losses.n_classes
     present = np.zeros((k, k), dtype=bool)
     np.logical_or.at(present, losses.labels, losses.upper > 0)
-    if is_lee(losses):
+    if losses.is_absolute:
         usable = np.full((k, k), bool(present.any(axis=0).all()))
     else:
         component = connected_components(present, connection="strong")[1]
         usable = component[:, None] == component[None, :]
     return ~usable[losses.labels] | (losses.upper == 0)
-
-
-def is_lee(losses: BoxLosses) -> bool:
-    """Tell whether the hinges see single scores (Lee-Lin-Wahba) rather than differences (Weston-Watkins)."""
-    return bool(losses.directions[0, -1, 0] > -0.75)
 
 
 def _centre(losses: BoxLosses | SimplexLosses) -> NDArray[np.float64]:

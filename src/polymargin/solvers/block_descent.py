@@ -11,7 +11,7 @@ from polymargin._native.block_descent import sweep_dense, sweep_sparse
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
-from polymargin.solvers.balance import balanced, is_lee
+from polymargin.solvers.balance import balanced
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution
 
 _BURST = 2e8
@@ -175,7 +175,7 @@ def _tables(losses: BoxLosses | SimplexLosses) -> tuple:
             losses.offset, 0.0, True, False,
         )  # fmt: skip
     labels = losses.labels.astype(np.int32)
-    lee = is_lee(losses)
+    lee = losses.is_absolute
     upper = np.ascontiguousarray(losses.upper)
     coupling = 1.0 / losses.n_classes if lee else -1.0
     return np.arange(len(labels), dtype=np.int32), labels, upper, losses.offset, coupling, False, lee
