@@ -1,6 +1,6 @@
 """Ridge regression for all C at once: one decomposition a problem, then a product for every C.
 
-With ``E'N E = V diag(l) V'`` the solution is ``V diag(1 / (l + 1/C)) V'E'N d`` for every C. Decomposing the moments
+With ``E'N E = V diag(l) V'`` the solution is ``V diag(1 / (l + 1/C)) V'E'N d``. Decomposing the moments
 is quick; where the largest C would show that squaring the rows has cost digits, the rows are decomposed instead.
 """
 
