@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.oracles import hinge_optimum
-from tests.simulate import blobs, random_costs
 
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import (
@@ -17,6 +15,8 @@ from polymargin.problems.hinge import (
 )
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.interior_point import InteriorPoint
+from tests.oracles import hinge_optimum
+from tests.simulate import blobs, random_costs
 
 
 def utility_losses(rng, labels, k, C):

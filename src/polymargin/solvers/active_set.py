@@ -48,6 +48,7 @@ def polish(
     tol: float,
     seconds: float = np.inf,
     max_rounds: int = 50,
+    max_walk: int = 60,
     max_free: int = 3000,
     progress: Progress | None = None,
 ) -> HingePoint:
@@ -60,18 +61,35 @@ def polish(
     tol : relative gap at which to stop.
     seconds : after which no further face is begun.
     max_rounds : faces to visit at most.
+    max_walk : bounds to meet at most where a face is left step by step.
     max_free : faces with more moves than this are left alone.
     progress : asked between the rounds whether to stop.
     """
     climber = _Climber(problem, point, max_free, time.perf_counter() + seconds)
     for _ in range(max_rounds):
         climber.measure()
-        if climber.gap <= tol or climber.late() or (progress is not None and progress.out_of_time()):
+        if climber.late() or (progress is not None and progress.out_of_time()):
             break
         face = open_face(problem.losses, climber.dual, climber.H + climber.intercept)
-        if not (climber.jump(face) or climber.walk(face)):
+        if climber.gap <= tol:
+            climber.jump(face)  # the gap is quadratic in the error of the scores: one more step takes the rest
+            climber.measure()
+            break
+        if not (climber.jump(face) or climber.walk(face, max_walk)):
             break
     return climber.best
+
+
+def identified(losses: Losses, dual: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the point with those variables on their bounds that are nearer there than their margin to zero."""
+    margins = losses.margins(F)
+    if isinstance(losses, BoxLosses):
+        share = dual / np.where(losses.upper > 0, losses.upper, 1.0)
+        dual = np.where(share < -margins, 0.0, dual)
+        return np.where(1.0 - share < margins, losses.upper, dual)
+    distance = margins.max(axis=1, keepdims=True) - margins
+    kept = np.where(dual / losses.weight[:, None] < distance, 0.0, dual)
+    return kept * (losses.weight / kept.sum(axis=1))[:, None]
 
 
 class _Climber:
@@ -122,7 +140,7 @@ class _Climber:
             reference = _pinned(self.losses, reference, clipped, outside)
         return False
 
-    def walk(self, face: NDArray[np.bool_], max_solves: int = 60) -> bool:
+    def walk(self, face: NDArray[np.bool_], max_solves: int) -> bool:
         """Take Newton steps from bound to bound, pinning one bound after the other; tell whether it went up."""
         climbed = False
         for _ in range(max_solves):

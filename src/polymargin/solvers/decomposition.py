@@ -5,23 +5,29 @@ own block of the kernel matrix (an `InnerLoop`), update all scores by one produc
 free variables are few enough, Newton steps (`active_set`) replace the slow end.
 """
 
+from dataclasses import replace
+
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram, FeatureGram, Gram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
-from polymargin.solvers.active_set import open_face, polish
+from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
+from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.lee import LeeLoop
 from polymargin.solvers.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
 """Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
-MAX_ROUNDS_TO_EXACT = 20
+MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
+MAX_UNKNOWNS = 2500
+INTERIOR_ITERATIONS = 20
 
 
 class Decomposition:
@@ -45,7 +51,9 @@ class Decomposition:
                 blame = run.blame()
                 if run.converged(blame):
                     break
-                if run.newton_pays():
+                if run.interior_pays():
+                    run.interior()
+                elif run.newton_pays():
                     run.newton()
                 else:
                     run.improve(run.choose(blame))
@@ -78,7 +86,8 @@ class _Run:
         self.refresh()
         self.gap, self.best_dual = np.inf, -np.inf
         self.rounds_without_gain = self.rounds_within = 0
-        self.newton_at, self.rounds_since_newton = progress.seconds, 0
+        self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
+        self.tried_interior = False
 
     def refresh(self) -> None:
         """Put the class sums right and compute all else anew."""
@@ -139,20 +148,43 @@ class _Run:
             HingePoint(self.dual, self.intercept),
             tol=EXACT,
             seconds=max(began - self.newton_at, CHEAP_SECONDS),
+            max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
             progress=self.progress,
         )
+        self.newtons += 1
         self.dual = point.dual
         self.refresh()
         self.rounds_since_newton = 0
         self.newton_at = self.progress.seconds
+
+    def interior_pays(self) -> bool:
+        """Tell whether the interior point, tried once, would take no more than the time spent so far."""
+        n, k = self.losses.n_examples, self.losses.n_classes
+        unknowns = n * (k - 1)
+        if self.tried_interior or self.newtons == 0 or unknowns > MAX_UNKNOWNS:
+            return False
+        return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
+
+    def interior(self) -> None:
+        """Replace the point by that of the interior point on a root of the kernel matrix."""
+        self.tried_interior = True
+        problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
+        settings = Settings(1e-10, 100, max(self.progress.seconds_left, 0.0))
+        point = InteriorPoint().solve(problem, settings).point
+        F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
+        self.dual = identified(self.losses, point.dual, F)
+        self.refresh()
+        self.newton()
 
     def choose(self, blame: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the next working set: extremes of every class, examples of most blame, and of the last set."""
         n = self.losses.n_examples
         if self.size == n:
             return np.arange(n)
-        extremes = self.loop.extremes(self.dual, self.H, max(1, self.size // (8 * self.losses.n_classes)))
+        extremes = self.loop.extremes(
+            self.dual, self.H, self.intercept, max(1, self.size // (8 * self.losses.n_classes))
+        )
         blamed = np.argpartition(-blame, self.size // 2)[: self.size // 2]
         rows = np.union1d(extremes, blamed)
         old = np.setdiff1d(self.rows, rows)
@@ -185,6 +217,13 @@ class _Run:
         """Return the point with its class sums right to rounding, and its certificate."""
         self.refresh()
         return HingePoint(self.dual, self.intercept), self.certificate()
+
+
+def kernel_root(gram: Gram) -> NDArray[np.float64]:
+    """Return features (n, rank) whose inner products are the kernel matrix."""
+    values, vectors = scipy.linalg.eigh(gram.block(np.arange(gram.n)))
+    keep = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    return vectors[:, keep] * np.sqrt(values[keep])
 
 
 def _materialised(gram: Gram) -> Gram:

@@ -20,22 +20,24 @@ class LeeLoop:
         return np.zeros_like(self.losses.upper)
 
     def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point within its box and with equal class sums, free variables taking the difference."""
+        """Return the point within its box and with equal class sums; as few variables as possible are changed."""
         upper = self.losses.upper
         dual = np.clip(dual, 0.0, upper)
         if not self.fit_intercept:
             return dual
         sums = dual.sum(axis=0)
-        for c, missing in enumerate(sums.mean() - sums):
+        common = min(float(sums.mean()), float(upper.sum(axis=0).min()))
+        for c, missing in enumerate(common - sums):
             room = upper[:, c] - dual[:, c] if missing > 0 else dual[:, c]
-            free = np.where((dual[:, c] > 0) & (dual[:, c] < upper[:, c]), room, 0.0)
-            room = free if free.sum() > abs(missing) else room
-            if room.sum() <= abs(missing):
-                return dual * (sums.min() / np.where(sums > 0, sums, 1.0))
-            dual[:, c] += missing * (room / room.sum())
+            free = (dual[:, c] > 0) & (dual[:, c] < upper[:, c])
+            order = np.lexsort((-room, ~free))
+            filled = np.minimum(np.cumsum(room[order]), abs(missing))
+            dual[order, c] += np.sign(missing) * np.diff(filled, prepend=0.0)
         return dual
 
-    def extremes(self, dual: NDArray[np.float64], H: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    def extremes(
+        self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
+    ) -> NDArray[np.intp]:
         """Return by class the examples of lowest gradient that may grow and of highest that may shrink."""
         G = -self.losses.margins(H)
         growing = np.where(dual < self.losses.upper, G, np.inf)

@@ -26,7 +26,9 @@ class InnerLoop(Protocol):
         """Return the point with its bounds, and the class sums of R, right to rounding."""
         ...
 
-    def extremes(self, dual: NDArray[np.float64], H: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    def extremes(
+        self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
+    ) -> NDArray[np.intp]:
         """Return the examples of the most violating moves, `count` for each kind of move."""
         ...
 
