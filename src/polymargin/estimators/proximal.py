@@ -9,13 +9,12 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
-from polymargin.coding import one_vs_rest_signs
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
 from polymargin.moments import ClassMoments
-from polymargin.problems.proximal import NormalEquations, ProximalRows, importance
-from polymargin.solvers.contract import Settings
+from polymargin.problems.proximal import NormalEquations, ProximalRows, Sides
+from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.refinement import Refinement, margin_sums, refine
 from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
 
@@ -122,6 +121,7 @@ class ProximalSVC(MarginClassifier):
     refinement_: Refinement | None
     support_: NDArray[np.intp] | None
     moments_: ClassMoments | None
+    _kernel_features: KernelFeatures | None
 
     def __init__(
         self,
@@ -171,27 +171,36 @@ class ProximalSVC(MarginClassifier):
         """
         settings = self._check_arguments()
         data = self._training_set(X, y, sample_weight)
-        features = self._features(data)
-        n_unknowns = 1 + (data.X.shape[1] if features is None else _n_landmarks(features))
         self._observer()
-        if data.X.shape[0] < n_unknowns:
-            moments = _moments(data, features) if data.n_classes * n_unknowns**2 <= KEPT_ENTRIES else None
-            B = data.X if features is None else features(data.X)
-            solution = DualRidgeSolver().solve(self._rows(data, B, None), settings)
-        else:
+        solution = self._fit_prepared(data, self._features(data), settings)
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _fit_prepared(
+        self, data: TrainingSet, features: KernelFeatures | None, settings: Settings
+    ) -> Solution[NDArray[np.float64]]:
+        """Solve, refine and store; also for searches that have chosen the features."""
+        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
+        totals = np.bincount(data.labels, data.weights).astype(np.float64)
+        sides = Sides.one_vs_rest(totals, self.balance)
+        rows = ProximalRows(data.X, data.labels, data.weights, sides, self.C, features)
+        moments = None
+        if data.X.shape[0] >= n_unknowns or data.n_classes * n_unknowns**2 <= KEPT_ENTRIES:
             moments = _moments(data, features)
-            solver = NormalEquationsSolver(self._rows(data, data.X, features))
-            solution = solver.solve(NormalEquations(moments, self.C, self.balance), settings)
+        if moments is not None and data.X.shape[0] >= n_unknowns:
+            solution = NormalEquationsSolver(rows).solve(NormalEquations(moments, sides, self.C), settings)
+        else:
+            solution = DualRidgeSolver().solve(rows, settings)
         self._store(data.classes, features, moments, solution.point)
         if self.refine:
             products = self._products(data.X)
-            totals = np.bincount(data.labels, data.weights).astype(np.float64)
             refinement = self._refine(lambda: [(products, data)], totals)
-            signs = one_vs_rest_signs(data.labels, data.n_classes)
             scores = refinement.scale * products - refinement.offset
-            self.support_ = data.rows[(signs * scores < 1.0).any(axis=1)]
-        self._conclude(solution, settings.tol)
-        return self
+            self.support_ = data.rows[(sides.signs[data.labels] * scores < 1.0).any(axis=1)]
+        if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
+            self.landmarks_ = data.rows[features.landmarks]
+            self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
+        return solution
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "ProximalSVC":
         """Add rows to what was seen; the unrefined solution is that of `fit` on everything seen.
@@ -206,7 +215,8 @@ class ProximalSVC(MarginClassifier):
         y : array-like of shape (n_samples,)
             Their labels.
         classes : array-like of shape (n_classes,) or None, default=None
-            All classes that will ever come; needed in the first call only.
+            All classes that will ever come; needed in the first call only. While no row of a class has come, its
+            problem has one side only and its scores are near -1.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
 
@@ -339,10 +349,7 @@ class ProximalSVC(MarginClassifier):
         if kernel.name == "linear":
             return None
         distinct = distinct_rows(data.X)
-        return KernelFeatures(kernel, data.rows[distinct] if self._is_pairwise() else data.X[distinct])
-
-    def _rows(self, data: TrainingSet, X: Any, features: KernelFeatures | None) -> ProximalRows:
-        return ProximalRows(X, data.labels, data.weights, data.n_classes, self.C, self.balance, features)
+        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
 
     def _kept_moments(self, method: str) -> ClassMoments:
         if self.moments_ is None:
@@ -356,8 +363,8 @@ class ProximalSVC(MarginClassifier):
         self, classes: NDArray, features: KernelFeatures | None, moments: ClassMoments, settings: Settings
     ) -> None:
         """Solve for new moments and store the solution, unrefined."""
-        problem = NormalEquations(moments, self.C, self.balance)
-        solution = NormalEquationsSolver().solve(problem, settings)
+        sides = Sides.one_vs_rest(moments.totals, self.balance)
+        solution = NormalEquationsSolver().solve(NormalEquations(moments, sides, self.C), settings)
         self._store(classes, features, moments, solution.point)
         self._conclude(solution, settings.tol)
 
@@ -393,7 +400,7 @@ class ProximalSVC(MarginClassifier):
         totals: NDArray[np.float64],
     ) -> Refinement:
         """Refine the proximal solution on rows, given with their products ``B v``."""
-        factors = importance(totals, self.refine_weights == "balanced")
+        factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
         V, offset = self._proximal[:-1], self._proximal[-1]
 
         def sums_at(scale: NDArray[np.float64], offset: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -425,7 +432,3 @@ class ProximalSVC(MarginClassifier):
 def _moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:
     weights = None if (data.weights == 1.0).all() else data.weights
     return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)
-
-
-def _n_landmarks(features: KernelFeatures) -> int:
-    return features.landmarks.shape[0]

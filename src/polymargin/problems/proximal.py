@@ -10,6 +10,7 @@ that the normal equations certify themselves. They are stated twice: by the mome
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,41 @@ from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 
 
-def importance(totals: NDArray[np.float64], balance: bool) -> NDArray[np.float64]:
-    """Return the factor (k, k) that rows of class c (first index) have in the problem of class r (second).
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Which classes are on which side of every problem, and what their rows weigh there.
 
-    Balancing (8) gives a class and the rest of the classes the same total weight; classes without rows get none.
+    Attributes
+    ----------
+    factors : (k, m) factor on the weight of rows of each class in each of m problems.
+    signs : (k, m) 1 or -1.
     """
-    k = len(totals)
-    if not balance:
-        return np.ones((k, k))
-    rest = np.array([np.delete(totals, r).sum() for r in range(k)])
-    factors = np.tile(_inverse(rest), (k, 1))
-    np.fill_diagonal(factors, _inverse(totals))
-    return factors
+
+    factors: NDArray[np.float64]
+    signs: NDArray[np.float64]
+
+    @classmethod
+    def one_vs_rest(cls, totals: NDArray[np.float64], balance: bool) -> "Sides":
+        """Set each class, with summed weights `totals`, against the rest.
+
+        Balancing (8) gives a class and the rest the same total weight; a side without rows gets none.
+        """
+        k = len(totals)
+        factors = np.ones((k, k))
+        if balance:
+            factors[:] = _inverse(np.array([np.delete(totals, r).sum() for r in range(k)]))
+            np.fill_diagonal(factors, _inverse(totals))
+        return cls(factors, one_vs_rest_signs(np.arange(k), k))
+
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        return self.factors.shape[1]
+
+    @property
+    def shared(self) -> bool:
+        """Whether all problems weigh the rows alike, so that one matrix serves them all."""
+        return bool((self.factors == self.factors[:, :1]).all())
 
 
 def _inverse(totals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -41,52 +65,39 @@ def _inverse(totals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class NormalEquations:
-    """The problems of all classes, stated by their moments.
+    """The problems of all classes, stated by the moments of the classes.
 
     Attributes
     ----------
     moments : Gram matrices of the classes.
+    sides : the sides of every problem.
     C : the paper's nu.
-    balance : whether the two sides of every problem have the same total weight.
     """
 
     moments: ClassMoments
+    sides: Sides
     C: float
-    balance: bool
 
-    @property
-    def n_unknowns(self) -> int:
-        """Length q of z."""
-        return self.moments.n_features + 1
-
-    @property
-    def n_hessians(self) -> int:
-        """Number of different matrices ``E'N_r E``: one for all classes without balancing."""
-        return self.moments.n_classes if self.balance else 1
-
-    def hessian(self, r: int) -> NDArray[np.float64]:
-        """Return ``E'N_r E``, without the ridge."""
-        factors = importance(self.moments.totals, self.balance)[:, r]
-        return np.tensordot(factors, self.moments.grams, axes=1)
+    def hessians(self) -> Iterator[NDArray[np.float64]]:
+        """Yield ``E'N_r E``, without the ridge: of every problem, or one that serves them all."""
+        columns = self.sides.factors[:, :1] if self.sides.shared else self.sides.factors
+        for factors in columns.T:
+            yield np.tensordot(factors, self.moments.grams, axes=1)
 
     def targets(self) -> NDArray[np.float64]:
         """Return the right-hand sides ``E'N_r d`` (q, k)."""
-        k = self.moments.n_classes
-        signs = one_vs_rest_signs(np.arange(k), k)
-        return self.moments.sums.T @ (importance(self.moments.totals, self.balance) * signs)
+        return self.moments.sums.T @ (self.sides.factors * self.sides.signs)
 
     def energies(self) -> NDArray[np.float64]:
         """Return ``d'N_r d`` (k,)."""
-        return self.moments.totals @ importance(self.moments.totals, self.balance)
+        return self.moments.totals @ self.sides.factors
 
     def certify(self, Z: NDArray[np.float64]) -> Certificate:
         """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
         targets, energies = self.targets(), self.energies()
-        hessian = self.hessian(0)
+        hessians = repeat(next(self.hessians())) if self.sides.shared else self.hessians()
         primal = dual = residual = 0.0
-        for r in range(Z.shape[1]):
-            if r and self.balance:
-                hessian = self.hessian(r)
+        for r, hessian in zip(range(Z.shape[1]), hessians, strict=False):
             z, image = Z[:, r], hessian @ Z[:, r]
             slope = targets[:, r] - image
             fit = energies[r] - z @ targets[:, r]
@@ -105,8 +116,7 @@ class ProximalRows:
     Attributes
     ----------
     X, labels, weights : the data, dense or CSR.
-    n_classes : number of classes k.
-    C, balance : as for `NormalEquations`.
+    sides, C : as for `NormalEquations`.
     transform : maps rows of `X` to their features B; None where they are the features.
     chunk_rows : how many rows are transformed at a time.
     """
@@ -114,24 +124,20 @@ class ProximalRows:
     X: Any
     labels: NDArray[np.intp]
     weights: NDArray[np.float64]
-    n_classes: int
+    sides: Sides
     C: float
-    balance: bool
     transform: Callable[[Any], NDArray] | None = None
     chunk_rows: int = 4096
 
     def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield features B, signs (m, k) and weights N (m, k) of some rows at a time."""
-        totals = np.bincount(self.labels, self.weights, self.n_classes).astype(np.float64)
-        factors = importance(totals, self.balance)
+        """Yield features B, signs (n, m) and weights N (n, m) of some rows at a time."""
         for first in range(0, len(self.labels), self.chunk_rows):
             part = slice(first, first + self.chunk_rows)
             B = self.X[part] if self.transform is None else self.transform(self.X[part])
             if not sparse.issparse(B):
                 B = np.asarray(B, dtype=np.float64)
             labels = self.labels[part]
-            signs = one_vs_rest_signs(labels, self.n_classes)
-            yield B, signs, factors[labels] * self.weights[part, None]
+            yield B, self.sides.signs[labels], self.sides.factors[labels] * self.weights[part, None]
 
     def slopes(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return ``E'N_r (d - E z_r)`` (q, k) and the summed weighted squared errors."""
@@ -139,27 +145,41 @@ class ProximalRows:
         squares = 0.0
         for B, signs, N in self.chunks():
             errors = signs - (B @ Z[:-1] - Z[-1])
-            weighted = N * errors
-            slopes[:-1] += B.T @ weighted
-            slopes[-1] -= weighted.sum(axis=0)
-            squares += float(np.vdot(weighted, errors))
+            slopes += _augmented_sums(B, N * errors)
+            squares += float(np.vdot(N * errors, errors))
         return slopes, squares
 
-    def targets(self) -> NDArray[np.float64]:
-        """Return the right-hand sides ``E'N_r d`` (q, k)."""
-        parts = [np.vstack([B.T @ (N * signs), -(N * signs).sum(axis=0)]) for B, signs, N in self.chunks()]
-        return np.sum(parts, axis=0)
+    def certify(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64] | None = None) -> Certificate:
+        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified.
 
-    def certify(self, Z: NDArray[np.float64]) -> Certificate:
-        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
+        The dual value is that of `multipliers` (n, k) where given, else of those that belong to Z.
+        """
         slopes, squares = self.slopes(Z)
         primal = 0.5 * self.C * squares + 0.5 * float(np.vdot(Z, Z))
-        gradient = Z - self.C * slopes
-        dual = primal - 0.5 * float(np.vdot(gradient, gradient))
-        targets = self.targets()
+        if multipliers is None:
+            gradient = Z - self.C * slopes
+            dual = primal - 0.5 * float(np.vdot(gradient, gradient))
+        else:
+            gradient, dual = self._dual(Z, multipliers)
+        targets = np.sum([_augmented_sums(B, N * signs) for B, signs, N in self.chunks()], axis=0)
         scale = sum(np.linalg.norm(part, axis=0) for part in (targets, targets - slopes, Z / self.C))
         residual = max(map(_ratio, np.linalg.norm(gradient, axis=0) / self.C, scale))
         return Certificate.of(primal, dual, infeasibility=residual)
+
+    def _dual(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return ``z - A'alpha`` and ``d'N^(1/2) alpha - |alpha|^2/(2C) - |A'alpha|^2/2``, with A = N^(1/2) E."""
+        value, image, first = -float(np.vdot(multipliers, multipliers)) / (2.0 * self.C), np.zeros_like(Z), 0
+        for B, signs, N in self.chunks():
+            weighted = np.sqrt(N) * multipliers[first : first + len(signs)]
+            value += float(np.vdot(weighted, signs))
+            image += _augmented_sums(B, weighted)
+            first += len(signs)
+        return Z - image, value - 0.5 * float(np.vdot(image, image))
+
+
+def _augmented_sums(B: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``E'weights`` (q, k) for ``E = [B, -1]``."""
+    return np.vstack([B.T @ weights, -weights.sum(axis=0)])
 
 
 def _ratio(part: Any, whole: Any) -> float:

@@ -6,11 +6,13 @@ which restores the accuracy of an orthogonal factorisation; where Cholesky break
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import lapack
 
 from polymargin.problems.proximal import NormalEquations, ProximalRows
@@ -48,11 +50,11 @@ class NormalEquationsSolver:
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
         with Progress(settings, observer) as progress:
-            ridge = np.eye(problem.n_unknowns) / problem.C
-            systems = [factorise(problem.hessian(r) + ridge) for r in range(problem.n_hessians)]
+            ridge = np.eye(problem.moments.n_features + 1) / problem.C
+            systems = [factorise(hessian + ridge) for hessian in problem.hessians()]
             worst = min(system.reciprocal_condition for system in systems)
             if worst < BROKEN_DOWN and self.rows is not None:
-                Z = solve_by_svd(self.rows)
+                Z, _ = _by_svd(triangles(self.rows), problem.C)
                 return progress.finish(Z, self.rows.certify(Z))
             Z = _apply(systems, problem.targets())
             if worst < ILL_CONDITIONED and self.rows is not None:
@@ -79,20 +81,23 @@ class DualRidgeSolver:
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
         with Progress(settings, observer) as progress:
-            Z = self._coefficients(problem)
-            return progress.finish(Z, problem.certify(Z))
+            Z, multipliers = self._solve(problem)
+            return progress.finish(Z, problem.certify(Z, multipliers))
 
-    def _coefficients(self, problem: ProximalRows) -> NDArray[np.float64]:
-        (B, signs, N), *others = problem.chunks()
-        if others:
-            raise ValueError("The dual system needs all rows in one chunk.")
+    def _solve(self, problem: ProximalRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return coefficients (q, k) and multipliers (n, k)."""
+        ((B, signs, N),) = replace(problem, chunk_rows=len(problem.labels)).chunks()
         roots = np.sqrt(N)
-        inner = np.asarray((B @ B.T).todense() if hasattr(B, "todense") else B @ B.T) + 1.0
+        inner = _dense(B @ B.T) + 1.0
         ridge = np.eye(len(roots)) / problem.C
-        columns = range(problem.n_classes if problem.balance else 1)
-        systems = [factorise(roots[:, r, None] * inner * roots[:, r] + ridge) for r in columns]
+        different = roots[:, :1] if problem.sides.shared else roots
+        systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
         if min(system.reciprocal_condition for system in systems) < BROKEN_DOWN:
-            return solve_by_svd(problem)
+            E = np.column_stack([_dense(B), -np.ones(len(signs))])
+            return _by_svd(
+                [np.column_stack([E, d]) * root[:, None] for d, root in zip(signs.T, roots.T, strict=True)],
+                problem.C,
+            )
 
         def primal(A: NDArray[np.float64]) -> NDArray[np.float64]:
             weighted = roots * A
@@ -102,7 +107,8 @@ class DualRidgeSolver:
             Z = primal(A)
             return roots * (signs - (B @ Z[:-1] - Z[-1])) - A / problem.C
 
-        return primal(_corrected(_apply(systems, roots * signs), residual, systems))
+        multipliers = _corrected(_apply(systems, roots * signs), residual, systems)
+        return primal(multipliers), multipliers
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +152,32 @@ def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factor
     return point
 
 
-def solve_by_svd(problem: ProximalRows) -> NDArray[np.float64]:
-    """Solve without squaring the rows: the SVD of ``N_r^(1/2) E`` gives ``V s / (s^2 + 1/C) U'N_r^(1/2) d``."""
-    columns = []
-    for triangle in triangles(problem):
-        U, s, Vt = scipy.linalg.svd(triangle[:, :-1], full_matrices=False)
-        columns.append(Vt.T @ (s / (s**2 + 1.0 / problem.C) * (U.T @ triangle[:, -1])))
-    return np.column_stack(columns)
+def _by_svd(systems: list[NDArray[np.float64]], C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Solve without squaring: ``A = U s V'`` of each system [A, d] gives ``z = V s / (s^2 + 1/C) U'd``.
+
+    The multipliers ``U / (s^2 + 1/C) U'd`` are complete where A has no more rows than columns.
+    """
+    coefficients, multipliers = [], []
+    for system in systems:
+        U, s, Vt = scipy.linalg.svd(system[:, :-1], full_matrices=False)
+        inner = (U.T @ system[:, -1]) / (s**2 + 1.0 / C)
+        coefficients.append(Vt.T @ (s * inner))
+        multipliers.append(U @ inner)
+    return np.column_stack(coefficients), np.column_stack(multipliers)
 
 
 def triangles(problem: ProximalRows) -> list[NDArray[np.float64]]:
     """Return the triangular factors of ``N_r^(1/2) [E, d]`` of every class, chunk by chunk."""
-    factors: list[NDArray[np.float64] | None] = [None] * problem.n_classes
+    factors: list[NDArray[np.float64]] = []
     for B, signs, N in problem.chunks():
-        E = np.column_stack([B.toarray() if hasattr(B, "toarray") else B, -np.ones(len(signs))])
-        for r, factor in enumerate(factors):
-            rows = np.sqrt(N[:, r, None]) * np.column_stack([E, signs[:, r]])
-            stacked = rows if factor is None else np.vstack([factor, rows])
-            factors[r] = scipy.linalg.qr(stacked, mode="r")[0][: stacked.shape[1]]
-    return [factor for factor in factors if factor is not None]
+        E = np.column_stack([_dense(B), -np.ones(len(signs))])
+        rows = [
+            np.column_stack([E, d]) * np.sqrt(weights)[:, None] for d, weights in zip(signs.T, N.T, strict=True)
+        ]
+        stacked = [np.vstack(pair) for pair in zip(factors, rows, strict=True)] if factors else rows
+        factors = [scipy.linalg.qr(matrix, mode="r")[0][: matrix.shape[1]] for matrix in stacked]
+    return factors
+
+
+def _dense(matrix: Any) -> NDArray[np.float64]:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
