@@ -5,9 +5,19 @@ from importlib.metadata import version as _version
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.shared import SharedStructureSVC
+from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
 
 __version__ = _version("polymargin")
-__all__ = ["Certificate", "MarginSearch", "MulticategorySVC", "ProximalSVC", "SharedStructureSVC", "gacv", "loo"]
+__all__ = [
+    "Certificate",
+    "MarginSearch",
+    "MulticategorySVC",
+    "ProximalSVC",
+    "SharedStructureSVC",
+    "TraceNormSVC",
+    "gacv",
+    "loo",
+]

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import SharedStructureSVC
+from polymargin import SharedStructureSVC, TraceNormSVC
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -21,6 +21,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
         SharedStructureSVC(scheme="ovo", bounds=None),
         SharedStructureSVC(kernel="rbf"),
         SharedStructureSVC(kernel="rbf", scheme="ovo"),
+        TraceNormSVC(),
+        TraceNormSVC(scheme="ovo"),
+        TraceNormSVC(kernel="rbf"),
+        TraceNormSVC(loss="smoothed_hinge"),
+        TraceNormSVC(loss="smoothed_hinge", scheme="ovo"),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

@@ -58,23 +58,28 @@ class TaskClassifier(MarginClassifier):
             raise AttributeError(f"partial_fit with kernel={self.kernel!r} needs landmarks: chunks are not kept.")
         return True
 
-    def _fit_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit on all rows at once; fewer rows than unknowns are first rotated into as many coordinates."""
+    def _begin(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Settings, TrainingSet, KernelFeatures | None, Observer | None]:
+        """Check the arguments, then the data, and settle the features."""
         settings = self._check_arguments()
         data = self._training_set(X, y, sample_weight, weigh_classes=False)
         if self._is_pairwise() and sparse.issparse(data.X):
             data = replace(data, X=data.X.toarray())
-        features = self._features(data)
-        observer = self._observer()
+        return settings, data, self._features(data), self._observer()
+
+    def _fit_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit on all rows at once; fewer rows than unknowns are first rotated into as many coordinates."""
+        settings, data, features, observer = self._begin(X, y, sample_weight)
         n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
+        moments, rotation = None, None
         if data.X.shape[0] < n_unknowns:
             rotation, tasks = self._rotated_tasks(data, features)
-            solution = self._solve_tasks(tasks, data.classes, settings, observer)
-            self._finish(data, features, None, solution, rotation)
         else:
             moments = _moments(data, features)
-            solution = self._solve_tasks(self._tasks(moments, data.classes), data.classes, settings, observer)
-            self._finish(data, features, moments, solution)
+            tasks = self._tasks(moments, data.classes)
+        solution = self._solve_tasks(tasks, data.classes, settings, observer)
+        self._finish(data, features, moments, solution, rotation)
 
     def _fit_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         """Add rows to the moments and fit anew."""
@@ -151,6 +156,18 @@ class TaskClassifier(MarginClassifier):
         factors[seen] = resolve_class_weight(self.class_weight, classes, np.where(seen, totals, 1.0))[seen]
         return factors
 
+    def _weights(self, data: TrainingSet) -> NDArray[np.float64]:
+        """Return the weights of the rows, classes weighed."""
+        totals = np.bincount(data.labels, data.weights, minlength=data.n_classes).astype(np.float64)
+        return data.weights * self._factors(data.classes, totals)[data.labels]
+
+    @staticmethod
+    def _augmented(data: TrainingSet, features: KernelFeatures | None) -> NDArray[np.float64]:
+        """Return the rows A, dense, with their last column of -1."""
+        B: Any = data.X if features is None else features(data.X)
+        B = B.toarray() if sparse.issparse(B) else B
+        return np.column_stack([B, -np.ones(len(B))]).astype(np.float64)
+
     def _rotated_tasks(
         self, data: TrainingSet, features: KernelFeatures | None
     ) -> tuple[NDArray[np.float64], TaskMoments]:
@@ -158,13 +175,8 @@ class TaskClassifier(MarginClassifier):
 
         The base classifiers lie in that span, whatever the formulation.
         """
-        B: Any = data.X if features is None else features(data.X)
-        B = B.toarray() if sparse.issparse(B) else B
-        A = np.column_stack([B, -np.ones(len(B))]).astype(np.float64)
-        rotation, triangle = scipy.linalg.qr(A.T, mode="economic")
-        rows, k = triangle.T, data.n_classes
-        totals = np.bincount(data.labels, data.weights, minlength=k).astype(np.float64)
-        weights = data.weights * self._factors(data.classes, totals)[data.labels]
+        rotation, triangle = scipy.linalg.qr(self._augmented(data, features).T, mode="economic")
+        rows, weights, k = triangle.T, self._weights(data), data.n_classes
         membership = weights[:, None] * (data.labels[:, None] == np.arange(k))
         if self.scheme == "ovr":
             grams = (rows.T @ (rows * weights[:, None]))[None]

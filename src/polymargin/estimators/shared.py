@@ -1,4 +1,4 @@
-"""SharedStructureSVC (Vural et al. 2009) and TraceNormSVC (Amit et al. 2007): classes that learn together."""
+"""SharedStructureSVC: base classifiers shared through learnt class relations (Vural et al. 2009)."""
 
 from typing import Any
 
