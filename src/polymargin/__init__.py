@@ -4,21 +4,20 @@ from importlib.metadata import version as _version
 
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
-from polymargin.estimators.refinement import NewtonRefinement
+from polymargin.estimators.shared import SharedStructureSVC
+from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
-from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
     "MarginSearch",
     "MulticategorySVC",
-    "NewtonRefinement",
     "ProximalSVC",
-    "ProximalSVCCV",
+    "SharedStructureSVC",
+    "TraceNormSVC",
     "gacv",
     "loo",
-    "proximal_path",
 ]
