@@ -6,7 +6,8 @@ import pytest
 from polymargin.gram import DenseGram, FeatureGram, Kernel, LazyGram
 from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.decomposition import Decomposition, IndefiniteKernelError
+from polymargin.solvers.decomposition import Decomposition
+from polymargin.solvers.working_set import IndefiniteKernelError
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 

@@ -219,7 +219,8 @@ class MulticategorySVC(MarginClassifier):
         if self.landmarks is not None:
             rng = check_random_state(self.random_state)
             nystroem = NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
-        problem = HingeProblem(self._gram(kernel, data.X, nystroem), self._losses(data), self.fit_intercept)
+        losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
+        problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
         solution = solver_for(problem).solve(problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
@@ -237,16 +238,14 @@ class MulticategorySVC(MarginClassifier):
             raise ValueError(
                 "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
             )
-        return settings, self._training_set(X, y, sample_weight)
-
-    def _losses(self, data: TrainingSet) -> BoxLosses | SimplexLosses:
+        data = self._training_set(X, y, sample_weight)
         others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
         if self.loss == "crammer" and np.any(others != others[:, :1]):
             raise ValueError(
                 "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
                 f"maximum over classes, got {data.costs.tolist()}; loss='lee' and 'weston' use any costs."
             )
-        return hinge_losses(self.loss, data.labels, self.C * data.example_costs)
+        return settings, data
 
     def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
         if nystroem is not None:

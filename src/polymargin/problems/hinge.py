@@ -54,13 +54,17 @@ class BoxLosses:
         """Return the losses of the examples `rows`."""
         return BoxLosses(self.labels[rows], self.upper[rows], self.directions, self.offset)
 
-    def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Arguments of the hinges at the scores `F`."""
+    def slopes(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Linear part of the arguments of the hinges at the scores `F`."""
         inner = np.empty_like(F)
         for c in range(self.n_classes):
             rows = self.labels == c
             inner[rows] = F[rows] @ self.directions[c].T
-        return self.offset + inner
+        return inner
+
+    def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Arguments of the hinges at the scores `F`."""
+        return self.offset + self.slopes(F)
 
     def value(self, F: NDArray[np.float64]) -> float:
         """Sum of the losses at the scores `F`."""
@@ -133,9 +137,13 @@ class SimplexLosses:
 
     def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients R that a dual point stands for."""
+        # the anchor's coefficient is the sum of the others: `weight - dual` would lose their small digits
+        pairs = np.arange(len(dual))
+        moved = -dual
+        moved[pairs, self.anchor] = 0.0
+        moved[pairs, self.anchor] = -(moved @ np.ones(self.n_classes))
         R = np.zeros((self.n_examples, self.n_classes))
-        np.add.at(R, (self.example, self.anchor), self.weight)
-        np.subtract.at(R, self.example, dual)
+        np.add.at(R, self.example, moved)
         return R
 
     def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:

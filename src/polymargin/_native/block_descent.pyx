@@ -1,0 +1,277 @@
+"""Dual block coordinate descent for the hinge machines on explicit features.
+
+The dual of :mod:`polymargin.problems.hinge` is a concave quadratic over a product of small sets, one box or
+simplex a block; block p belongs to example i and moves row i of R alone. One step maximises the dual exactly
+over one block: with scores ``f = W'x_i + shift`` and ``q = ||x_i||^2 + tau`` it is
+
+    min over a_p   q/2 ||R_i - R_i^old||^2 + <f, R_i - R_i^old> - linear(a_p),
+
+a projection on a scaled simplex (Crammer-Singer, the robust step), or a clipping of all hinges at once, tied by one
+number, the total change S (Lee-Lin-Wahba, Weston-Watkins; g_j is the argument of hinge j):
+
+    u_j = clip(u_j^old + g_j / q + coupling S, 0, upper_j),   S = sum_j (u_j - u_j^old).
+
+For Lee-Lin-Wahba ``R_i = -(u - mean u)`` and coupling = 1/k; for Weston-Watkins ``R_i = -u + (sum u) e_y`` and
+coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the columns of R near zero sum:
+``shift = b + tau 1'R`` with multipliers b. The sequential method follows Keerthi et al. (KDD 2008).
+
+Every function visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
+visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
+`wake` (the epoch in which to visit it again: blocks that rest at a vertex are seen more and more rarely).
+W has one row a class in `sweep_dense` and one row a feature in `sweep_sparse`. With `centred` its classes carry a
+common term, which is taken off the scores instead (so that a step touches only the classes whose u changed).
+"""
+
+from cython cimport floating
+from libc.math cimport fabs
+
+cdef enum:
+    LONGEST_REST = 16
+
+ctypedef fused index:
+    int
+    long long
+
+
+cdef struct Rules:
+    double offset
+    double coupling
+    bint simplex
+    bint centred
+
+
+cdef double _total_change(
+    const double* target, const double* upper, double before, double coupling, int k
+) noexcept nogil:
+    """Solve ``S = sum_j clip(target_j + coupling S, 0, upper_j) - before`` by safeguarded Newton steps.
+
+    The right side minus S is piecewise linear and decreasing, so Newton ends exactly once it has found the piece.
+    """
+    cdef double S = 0.0, low = -1e300, high = 1e300, value, slope, u, following
+    cdef int j
+    for _ in range(100):
+        value = -before - S
+        slope = -1.0
+        for j in range(k):
+            u = target[j] + coupling * S
+            if u <= 0.0:
+                continue
+            elif u >= upper[j]:
+                value += upper[j]
+            else:
+                value += u
+                slope += coupling
+        if value > 0.0:
+            low = S
+        elif value < 0.0:
+            high = S
+        else:
+            return S
+        following = S - value / slope
+        if fabs(following - S) <= 1e-15 * (fabs(S) + before):
+            return following
+        if not (low < following < high):
+            if low < -1e299 or high > 1e299:
+                return following
+            following = 0.5 * (low + high)
+        S = following
+    return S
+
+
+cdef double _threshold(const double* target, double weight, int k) noexcept nogil:
+    """Return the theta for which ``sum_m max(target_m - theta, 0) = weight`` (Michelot's rising Newton steps)."""
+    cdef double theta, total = 0.0
+    cdef int m, count = k, previous
+    for m in range(k):
+        total += target[m]
+    theta = (total - weight) / k
+    for _ in range(k):
+        previous = count
+        total = 0.0
+        count = 0
+        for m in range(k):
+            if target[m] > theta:
+                total += target[m]
+                count += 1
+        if count == previous or count == 0:
+            break
+        theta = (total - weight) / count
+    return theta
+
+
+cdef int _move_box(
+    const Rules* rules, int label, const double* upper, double q, const double* f, double* u, double* change,
+    double* target, double* loss, double* slack, int k
+) noexcept nogil:
+    """Maximise over one box; `change` becomes the change of R (up to a common term if centred)."""
+    cdef double before = 0.0, S, total = 0.0, primal = 0.0, gap = 0.0, g, own = 0.0, u_new
+    cdef int j, changed = 0
+    if not rules.centred:
+        own = f[label]
+    for j in range(k):
+        change[j] = 0.0
+        g = rules.offset + f[j] - own
+        target[j] = u[j] + g / q
+        before += u[j]
+        if g > 0.0:
+            primal += upper[j] * g
+        gap -= u[j] * g
+    loss[0] = primal
+    slack[0] = primal + gap
+    S = _total_change(target, upper, before, rules.coupling, k)
+    for j in range(k):
+        u_new = target[j] + rules.coupling * S
+        u_new = 0.0 if u_new <= 0.0 else (upper[j] if u_new >= upper[j] else u_new)
+        if u_new != u[j]:
+            changed = 1
+            total += u_new - u[j]
+            change[j] = u[j] - u_new
+            u[j] = u_new
+    if changed and not rules.centred:
+        change[label] += total
+    return changed
+
+
+cdef int _move_simplex(
+    const Rules* rules, int anchor, double weight, double q, const double* f, double* alpha, double* change,
+    double* target, double* loss, double* slack, int k
+) noexcept nogil:
+    """Maximise over one simplex; `change` becomes the change of R."""
+    cdef double best = 0.0, mean = 0.0, g, theta, new
+    cdef int m, changed = 0
+    for m in range(k):
+        g = f[m] - f[anchor] + (0.0 if m == anchor else rules.offset)
+        best = g if g > best else best
+        mean += alpha[m] * g
+        target[m] = alpha[m] + g / q
+    loss[0] = weight * best
+    slack[0] = loss[0] - mean
+    theta = _threshold(target, weight, k)
+    for m in range(k):
+        new = target[m] - theta
+        if new < 0.0:
+            new = 0.0
+        change[m] = alpha[m] - new
+        # a vertex is found again only up to rounding
+        if fabs(change[m]) <= 4e-16 * weight:
+            change[m] = 0.0
+        else:
+            changed = 1
+            alpha[m] = new
+    return changed
+
+
+cdef inline int _move(
+    const Rules* rules, int label, const double* bound, double q, const double* f, double* dual, double* change,
+    double* target, double* loss, double* slack, int k
+) noexcept nogil:
+    if rules.simplex:
+        return _move_simplex(rules, label, bound[0], q, f, dual, change, target, loss, slack, k)
+    return _move_box(rules, label, bound, q, f, dual, change, target, loss, slack, k)
+
+
+cdef inline void _centre(double* f, int k) noexcept nogil:
+    cdef double mean = 0.0
+    cdef int j
+    for j in range(k):
+        mean += f[j]
+    mean /= k
+    for j in range(k):
+        f[j] -= mean
+
+
+cdef inline void _rest(int changed, int epoch, int* calm, int* wake) noexcept nogil:
+    """A block that did not change rests for 0, 1, 3, 7, ... epochs."""
+    if changed:
+        calm[0] = 1
+    elif calm[0] < LONGEST_REST:
+        calm[0] *= 2
+    wake[0] = epoch + calm[0]
+
+
+def sweep_dense(
+    const floating[:, ::1] X, const double[::1] squares, const int[::1] order, const int[::1] example,
+    const int[::1] label, const double[:, ::1] bound, double offset, double coupling, bint simplex, bint centred,
+    double tau, double[:, ::1] dual, double[:, ::1] W, double[::1] shift, double[::1] loss, double[::1] slack,
+    int[::1] calm, int[::1] wake, int epoch, double[:, ::1] scratch,
+):
+    """Visit the blocks `order` of a problem with dense features; `scratch` is (3, k)."""
+    cdef Rules rules = Rules(offset, coupling, simplex, centred)
+    cdef int t, p, i, j, moved = 0, changed, k = dual.shape[1]
+    cdef Py_ssize_t d, n_features = X.shape[1]
+    cdef double* f = &scratch[0, 0]
+    cdef double* change = &scratch[1, 0]
+    cdef double* w
+    cdef const floating* x
+    cdef double total
+    with nogil:
+        for t in range(order.shape[0]):
+            p = order[t]
+            i = example[p]
+            x = &X[i, 0]
+            for j in range(k):
+                w = &W[j, 0]
+                total = 0.0
+                for d in range(n_features):
+                    total += w[d] * x[d]
+                f[j] = total + shift[j]
+            if centred:
+                _centre(f, k)
+            changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
+                            &scratch[2, 0], &loss[p], &slack[p], k)
+            _rest(changed, epoch, &calm[p], &wake[p])
+            if not changed:
+                continue
+            moved += 1
+            for j in range(k):
+                if change[j] != 0.0:
+                    total = change[j]
+                    w = &W[j, 0]
+                    for d in range(n_features):
+                        w[d] += total * x[d]
+                    shift[j] += tau * total
+    return moved
+
+
+def sweep_sparse(
+    const floating[::1] values, const index[::1] columns, const index[::1] starts, const double[::1] squares,
+    const int[::1] order, const int[::1] example, const int[::1] label, const double[:, ::1] bound, double offset,
+    double coupling, bint simplex, bint centred, double tau, double[:, ::1] dual, double[:, ::1] W,
+    double[::1] shift, double[::1] loss, double[::1] slack, int[::1] calm, int[::1] wake, int epoch,
+    double[:, ::1] scratch,
+):
+    """Visit the blocks `order` of a problem with features in compressed rows; `scratch` is (3, k)."""
+    cdef Rules rules = Rules(offset, coupling, simplex, centred)
+    cdef int t, p, i, j, moved = 0, changed, k = dual.shape[1]
+    cdef index at
+    cdef double* f = &scratch[0, 0]
+    cdef double* change = &scratch[1, 0]
+    cdef double* w
+    cdef double x
+    with nogil:
+        for t in range(order.shape[0]):
+            p = order[t]
+            i = example[p]
+            for j in range(k):
+                f[j] = shift[j]
+            for at in range(starts[i], starts[i + 1]):
+                x = values[at]
+                w = &W[columns[at], 0]
+                for j in range(k):
+                    f[j] += x * w[j]
+            if centred:
+                _centre(f, k)
+            changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
+                            &scratch[2, 0], &loss[p], &slack[p], k)
+            _rest(changed, epoch, &calm[p], &wake[p])
+            if not changed:
+                continue
+            moved += 1
+            for at in range(starts[i], starts[i + 1]):
+                x = values[at]
+                w = &W[columns[at], 0]
+                for j in range(k):
+                    w[j] += x * change[j]
+            for j in range(k):
+                shift[j] += tau * change[j]
+    return moved

@@ -1,0 +1,292 @@
+"""MarginSearch: C and the kernel width of MulticategorySVC from one fit a grid point."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+from polymargin.checks import check_choice, check_real
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
+from polymargin.gram import DenseGram, Gram, Kernel, NystroemMap, draw_landmarks, resolve_kernel
+from polymargin.problems.hinge import HingePoint, HingeProblem
+from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
+from polymargin.selection.progress import progress_bar
+from polymargin.solvers.contract import Settings, Solution
+from polymargin.solvers.leave_one_out import frozen_left_out_scores
+
+CRITERIA = ("loo", "gacv", "loo_exact")
+DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))
+DEFAULT_WIDTHS = tuple(2.0**power for power in range(-3, 4))
+"""Multiples of the width gamma="scale" that are searched where no gammas are given."""
+
+
+class MarginSearch(MarginClassifier):
+    """Search for C and the kernel width of a multicategory SVM, one fit a grid point.
+
+    For every width the kernel matrix is computed once, and the fits go from the smallest C to the largest, each
+    from the solution of the one before. Every fit yields the approximate leave-one-out loss of `polymargin.loo`,
+    for ``loss="lee"`` also `polymargin.gacv`, at little cost; the point where the criterion is least wins, ties
+    going to the smaller C, then to the smaller gamma. Its fit is kept, so there is no refit.
+
+    Parameters
+    ----------
+    estimator : MulticategorySVC or None, default=None
+        The machine; its `C` and, where searched, its `gamma` are replaced. None for ``MulticategorySVC()``.
+    Cs : array-like of shape (n_Cs,) or None, default=None
+        Values of C; None for every other power of two from 2^-6 to 2^8.
+    gammas : array-like of shape (n_gammas,) or None, default=None
+        Kernel widths; None for 2^-3 to 2^3 times "scale" where the kernel is rbf or laplacian, and for the
+        estimator's own otherwise.
+    criterion : {"loo", "gacv", "loo_exact"}, int, CV splitter or iterable, default="loo"
+        "loo": leave-one-out loss with the active set frozen. "gacv": (28) of Lee et al. "loo_exact": as many
+        refits as there are support vectors. Otherwise the misclassification cost over the folds of a
+        cross-validation, given as in scikit-learn.
+    n_jobs : int or None, default=None
+        Widths searched side by side.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    best_estimator_ : MulticategorySVC
+        The fitted winner; `certificate_`, `converged_`, `n_iter_`, `intercept_` are its own.
+    best_params_ : dict
+        Its C and gamma.
+    best_score_ : float
+        The criterion there.
+    results_ : dict of ndarrays, one entry a grid point
+        "C", "gamma", "criterion", "error" (left-out error rate, or cost over the folds), "loo", "gacv" (for
+        "lee"), "n_support", "gap" and "seconds".
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import MarginSearch
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = MarginSearch(Cs=[0.1, 1.0, 10.0], gammas=[0.1, 1.0]).fit(X, y)
+    >>> len(search.results_["C"]), search.score(X, y) > 0.95
+    (6, True)
+    """
+
+    def __init__(self, estimator=None, *, Cs=None, gammas=None, criterion="loo", n_jobs=None, verbose=False):
+        self.estimator = estimator
+        self.Cs = Cs
+        self.gammas = gammas
+        self.criterion = criterion
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MarginSearch":
+        """Search the grid.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        self
+        """
+        machine = MulticategorySVC() if self.estimator is None else clone(self.estimator)
+        if not isinstance(machine, MulticategorySVC):
+            raise TypeError(f"estimator must be a MulticategorySVC, got {self.estimator!r}.")
+        if isinstance(self.criterion, str):
+            check_choice("criterion", self.criterion, CRITERIA)
+            if self.criterion == "gacv" and machine.loss != "lee":
+                raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
+        Cs = np.sort(_positive_grid("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
+        settings, data = machine._prepare(X, y, sample_weight)
+        grid = _Grid(machine, data, self.criterion, Cs, settings)
+        kernels = self._kernels(machine, data)
+        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(grid.search_width)(kernel) for kernel in kernels
+        )
+        widths = list(progress_bar(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
+        entries = [entry for width in widths for entry in width.entries]
+        self.results_ = {name: np.array([entry[name] for entry in entries]) for name in entries[0]}
+        if self.criterion == "gacv" and any(width.singular for width in widths):
+            warn_of_singular_kernel()
+        best = min(range(len(widths)), key=lambda at: (widths[at].rank, kernels[at].gamma))
+        self._keep(machine, data, kernels[best], widths[best], settings.tol)
+        return self
+
+    def _kernels(self, machine: MulticategorySVC, data: TrainingSet) -> list[Kernel]:
+        """Resolve the widths to search."""
+        has_width = machine.kernel in ("rbf", "laplacian", "poly", "sigmoid")
+        if self.gammas is not None:
+            if not has_width:
+                raise ValueError(f"gammas must be None with kernel={machine.kernel!r}, which has no width.")
+            gammas: Any = _positive_grid("gammas", self.gammas)
+        elif machine.kernel in ("rbf", "laplacian"):
+            scale = resolve_kernel(machine.kernel, "scale", 3, 0.0, data.X, data.weights).gamma
+            gammas = scale * np.array(DEFAULT_WIDTHS)
+        else:
+            gammas = [machine.gamma]
+        return [
+            resolve_kernel(machine.kernel, gamma, machine.degree, machine.coef0, data.X, data.weights)
+            for gamma in gammas
+        ]
+
+    def _keep(
+        self, machine: MulticategorySVC, data: TrainingSet, kernel: Kernel, width: "_Width", tol: float
+    ) -> None:
+        """Store the winner as if it had been fitted by itself."""
+        winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
+        winner._store(data, kernel, width.nystroem, width.R)
+        winner.intercept_ = width.solution.point.intercept
+        self.best_estimator_ = winner
+        self.best_params_ = {"C": winner.C, "gamma": winner.gamma}
+        self.best_score_ = width.entry["criterion"]
+        self.classes_ = data.classes
+        self.intercept_ = winner.intercept_
+        self.n_features_in_ = winner.n_features_in_
+        if hasattr(winner, "feature_names_in_"):
+            self.feature_names_in_ = winner.feature_names_in_
+        winner._conclude(width.solution, tol)
+        self.certificate_, self.converged_, self.n_iter_ = winner.certificate_, winner.converged_, winner.n_iter_
+
+    def _is_pairwise(self) -> bool:
+        return self.estimator is not None and self.estimator._is_pairwise()
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return self.best_estimator_._scores(X)
+
+
+@dataclass(frozen=True, slots=True)
+class _Width:
+    """What came out for one kernel width: a result a value of C, and the best of the fits."""
+
+    entries: list[dict[str, float]]
+    best: int
+    solution: Solution[HingePoint]
+    R: NDArray[np.float64]
+    nystroem: NystroemMap | None
+    singular: bool
+
+    @property
+    def entry(self) -> dict[str, float]:
+        """The best result."""
+        return self.entries[self.best]
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """What the best width has least of."""
+        return self.entry["criterion"], self.entry["C"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The grid search over C for any kernel width."""
+
+    machine: MulticategorySVC
+    data: TrainingSet
+    criterion: Any
+    Cs: NDArray[np.float64]
+    settings: Settings
+
+    def search_width(self, kernel: Kernel) -> _Width:
+        """Fit every C, from the smallest up, on one kernel matrix."""
+        machine, data = self.machine, self.data
+        nystroem = None
+        if machine.landmarks is not None:
+            rng = check_random_state(machine.random_state)
+            nystroem = NystroemMap(kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng))
+        gram = machine._gram(kernel, data.X, nystroem)
+        fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram)
+        entries: list[dict[str, float]] = []
+        best, best_solution, best_R = 0, None, None
+        for C, problem, solution in self._path(gram, np.arange(len(data.labels))):
+            started = time.perf_counter()
+            entry = self._measure(C, problem, solution.point)
+            entry["gamma"] = kernel.gamma
+            entry["gap"] = solution.certificate.gap
+            if fold_costs is not None:
+                entry["criterion"] = entry["error"] = fold_costs[len(entries)]
+            entry["seconds"] = solution.seconds + time.perf_counter() - started
+            entries.append(entry)
+            if best_solution is None or entry["criterion"] < entries[best]["criterion"]:
+                best, best_solution = len(entries) - 1, solution
+                best_R = problem.coefficients(solution.point.dual)
+        assert best_solution is not None
+        assert best_R is not None
+        singular = self.criterion == "gacv" and is_singular(problem)
+        return _Width(entries, best, best_solution, best_R, nystroem, singular)
+
+    def _path(
+        self, gram: Gram, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[float, HingeProblem, Solution[HingePoint]]]:
+        """Solve for every C on the training rows `rows`, whose kernel is `gram`, each fit from the one before."""
+        costs, labels = self.data.example_costs[rows], self.data.labels[rows]
+        start = None
+        for at, C in enumerate(self.Cs):
+            losses = hinge_losses(self.machine.loss, labels, C * costs)
+            problem = HingeProblem(gram, losses, self.machine.fit_intercept)
+            solution = solver_for(problem).solve(problem, self.settings, start=start)
+            yield float(C), problem, solution
+            growth = self.Cs[min(at + 1, len(self.Cs) - 1)] / C
+            start = HingePoint(solution.point.dual * growth, solution.point.intercept)
+
+    def _measure(self, C: float, problem: HingeProblem, point: HingePoint) -> dict[str, float]:
+        """Compute every criterion that one fit yields."""
+        n = len(self.data.labels)
+        scores = frozen_left_out_scores(problem, point)
+        entry = {"C": C, "loo": left_out_loss(problem, scores, C, n)}
+        if self.machine.loss == "lee":
+            entry["gacv"] = gacv_value(problem, point, C, n)
+        if self.criterion == "loo_exact":
+            scores = self._exact_left_out_scores(problem, point)
+            entry["loo_exact"] = left_out_loss(problem, scores, C, n)
+        entry["criterion"] = entry[self.criterion] if isinstance(self.criterion, str) else np.nan
+        wrong = scores.argmax(axis=1) != self.data.labels
+        entry["error"] = float(self.data.weights @ wrong / self.data.weights.sum())
+        entry["n_support"] = float(np.count_nonzero(problem.coefficients(point.dual).any(axis=1)))
+        return entry
+
+    def _exact_left_out_scores(self, problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
+        """Refit without each support vector in turn, from the solution with it.
+
+        C weighs the sum of the losses, so that it stays as it is: lambda' = lambda n/(n-1) in the paper's terms.
+        """
+        R = problem.coefficients(point.dual)
+        scores = problem.gram.matmul(R) + point.intercept
+        everyone = np.arange(problem.gram.n)
+        for i in np.flatnonzero(R.any(axis=1)):
+            rest = np.delete(everyone, i)
+            losses = problem.losses.restricted(rest)
+            smaller = HingeProblem(DenseGram(problem.gram.block(rest, rest)), losses, problem.fit_intercept)
+            start = HingePoint(losses.dual_of(R[rest]), point.intercept)
+            refit = solver_for(smaller).solve(smaller, self.settings, start=start).point
+            scores[i] = problem.gram.block(np.array([i]), rest) @ smaller.coefficients(refit.dual) + refit.intercept
+        return scores
+
+    def _cross_validate(self, gram: Gram) -> NDArray[np.float64]:
+        """Return the mean cost of the left-out folds for every C."""
+        data = self.data
+        folds = list(check_cv(self.criterion, data.labels, classifier=True).split(data.X, data.labels))
+        costs = np.zeros(len(self.Cs))
+        for train, test in folds:
+            inner, cross = DenseGram(gram.block(train, train)), gram.block(test, train)
+            for at, (_, problem, solution) in enumerate(self._path(inner, train)):
+                scores = cross @ problem.coefficients(solution.point.dual) + solution.point.intercept
+                costs[at] += data.example_costs[test, scores.argmax(axis=1)].sum()
+        return costs / sum(data.weights[test].sum() for _, test in folds)
+
+
+def _positive_grid(name: str, values: Any) -> NDArray[np.float64]:
+    grid = [check_real(f"every entry of {name}", value, above=0.0) for value in np.ravel(values).tolist()]
+    if not grid:
+        raise ValueError(f"{name} must hold at least one value, got none.")
+    return np.array(grid)

@@ -1,0 +1,191 @@
+"""W-steps: the base classifiers that are optimal for a given relation matrix M, exactly.
+
+A base step is made once for given data and serves every C, every penalty and every M.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from polymargin.problems.shared import Formulation, TaskMoments
+
+CG_TOLERANCE = 1e-12
+CG_ITERATIONS = 2_000
+DENSE_AT_MOST = 400
+"""Unknowns up to which a W-step of one-vs-one is one dense system."""
+
+
+class BaseStep(Protocol):
+    """W-steps in coordinates of their own; `restore` brings W back to those of the data."""
+
+    def solve(
+        self, M: NDArray[np.float64], C: float, formulation: Formulation, start: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Return the optimal W for M; iterative steps begin at `start`."""
+        ...
+
+    def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return ``W'A'AW``, (b, b) or one a task (p, b, b), and ``W'A'Y`` (b, p)."""
+        ...
+
+    def residual(
+        self, W: NDArray[np.float64], M: NDArray[np.float64], C: float
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return ``C A'(Y - A W M)`` and ``<A'Y, W M>``, by tasks."""
+        ...
+
+    def independent(self, C: float) -> NDArray[np.float64]:
+        """Return the ridge solutions (q, p) of the tasks, each on its own."""
+        ...
+
+    def restore(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return W in the coordinates of the data."""
+        ...
+
+
+def make_base_step(tasks: TaskMoments) -> "BaseStep":
+    """Choose the W-step: in the eigenbasis of A'A where all tasks see the same rows."""
+    return CommonBaseStep(tasks) if tasks.is_common else GroupedBaseStep(tasks)
+
+
+class CommonBaseStep:
+    """All tasks see the same rows: one eigendecomposition ``A'A = V diag(s) V'``, then closed forms."""
+
+    def __init__(self, tasks: TaskMoments):
+        values, self.vectors = scipy.linalg.eigh(tasks.grams[0])
+        self.values = np.maximum(values, 0.0)
+        self.cross = self.vectors.T @ tasks.cross
+
+    def solve(
+        self, M: NDArray[np.float64], C: float, formulation: Formulation, start: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the optimal W for M."""
+        match formulation:
+            case "original":
+                # A'A W MM' + W/C = A'Y M' in the eigenbases of A'A and of MM'
+                mixed, rotation = scipy.linalg.eigh(M @ M.T)
+                right = self.cross @ (M.T @ rotation)
+                return right / (self.values[:, None] * mixed + 1.0 / C) @ rotation.T
+            case "fast":
+                # (8)-(9): (A'A + I/C) W MM' = A'Y M', ridge classifiers unmixed
+                return self.independent(C) @ np.linalg.pinv(M)
+            case "sum_to_zero":
+                return self._sum_to_zero(M, C)
+
+    def _sum_to_zero(self, M: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+        """Solve ``A'A W MM' + W ee'/C = A'Y M'``; with ``MM' = LL'``, only ``WL`` along ``L^-1 e`` is."""
+        L = np.linalg.cholesky(M @ M.T)
+        direction = scipy.linalg.solve_triangular(L, np.ones(len(L)), lower=True)
+        length = float(np.linalg.norm(direction))
+        direction /= length
+        B = scipy.linalg.solve_triangular(L, M @ self.cross.T, lower=True).T
+        along = B @ direction
+        cutoff = self.values[-1] * len(self.values) * np.finfo(np.float64).eps
+        inverse = np.where(self.values > cutoff, 1.0 / np.maximum(self.values, cutoff), 0.0)
+        penalised = along / (self.values + length**2 / C)
+        WL = inverse[:, None] * (B - np.outer(along, direction)) + np.outer(penalised, direction)
+        return scipy.linalg.solve_triangular(L, WL.T, lower=True, trans="T").T
+
+    def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return ``W'A'AW`` and ``W'A'Y``."""
+        return (W.T * self.values) @ W, W.T @ self.cross
+
+    def residual(
+        self, W: NDArray[np.float64], M: NDArray[np.float64], C: float
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return ``C A'(Y - A W M)`` and ``<A'Y, W M>``."""
+        Z = W @ M
+        return C * (self.cross - self.values[:, None] * Z), float(np.vdot(self.cross, Z))
+
+    def independent(self, C: float) -> NDArray[np.float64]:
+        """Return the ridge solutions of the tasks."""
+        return self.cross / (self.values + 1.0 / C)[:, None]
+
+    def restore(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return W in the coordinates of the data."""
+        return self.vectors @ W
+
+
+class GroupedBaseStep:
+    """Tasks see different groups of rows: ``sum_c G_c W H_c + W/C = right``.
+
+    ``H_c`` is the sum of ``m_l m_l'`` over the tasks l of group c. One dense system while that is small, else
+    conjugate gradients preconditioned by the Sylvester equation of the sum of the G_c and the mean of the H_c.
+    """
+
+    def __init__(self, tasks: TaskMoments):
+        self.tasks = tasks
+        values, self.vectors = scipy.linalg.eigh(tasks.grams.sum(axis=0))
+        self.values = np.maximum(values, 0.0)
+
+    def solve(
+        self, M: NDArray[np.float64], C: float, formulation: Formulation, start: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the optimal W for M."""
+        if M.shape[0] == M.shape[1] and np.array_equal(M, np.eye(len(M))):
+            return self.independent(C)
+        grams = self.tasks.grams
+        mixes = np.einsum("bl,gl,al->gba", M, self.tasks.member, M)
+        right = self.tasks.cross @ M.T
+        q, b = right.shape
+        if q * b <= DENSE_AT_MOST:
+            system = sum(np.kron(gram, mix) for gram, mix in zip(grams, mixes, strict=True)) + np.eye(q * b) / C
+            return scipy.linalg.solve(system, right.ravel(), assume_a="pos").reshape(q, b)
+
+        def apply(W: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.matmul(grams, np.matmul(W, mixes)).sum(axis=0) + W / C
+
+        mixed, rotation = scipy.linalg.eigh(mixes.mean(axis=0))
+        divisor = self.values[:, None] * np.maximum(mixed, 0.0) + 1.0 / C
+
+        def precondition(residual: NDArray[np.float64]) -> NDArray[np.float64]:
+            return self.vectors @ ((self.vectors.T @ residual @ rotation) / divisor) @ rotation.T
+
+        return _conjugate_gradients(apply, precondition, right, start)
+
+    def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return ``W'A_l'A_l W`` of every task and ``W'A'Y``."""
+        by_group = W.T @ (self.tasks.grams @ W)
+        return np.tensordot(self.tasks.member.T, by_group, axes=1), W.T @ self.tasks.cross
+
+    def residual(
+        self, W: NDArray[np.float64], M: NDArray[np.float64], C: float
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return ``C A_l'(y_l - A_l W m_l)`` and ``<A'Y, W M>``, by tasks."""
+        Z = W @ M
+        return C * (self.tasks.cross - self.tasks.apply(Z)), float(np.vdot(self.tasks.cross, Z))
+
+    def independent(self, C: float) -> NDArray[np.float64]:
+        """Return the ridge solutions of the tasks, each on its own rows."""
+        ridge = np.eye(len(self.values)) / C
+        columns = [
+            scipy.linalg.solve(np.tensordot(member, self.tasks.grams, axes=1) + ridge, right, assume_a="pos")
+            for member, right in zip(self.tasks.member.T, self.tasks.cross.T, strict=True)
+        ]
+        return np.column_stack(columns)
+
+    def restore(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return W, which is in the coordinates of the data already."""
+        return W
+
+
+def _conjugate_gradients(apply, precondition, right, start):
+    """Solve ``apply(W) = right`` for a symmetric positive definite operator on matrices."""
+    W = precondition(right) if start is None else start.copy()
+    residual = right - apply(W)
+    direction = preconditioned = precondition(residual)
+    energy = np.vdot(residual, preconditioned)
+    target = CG_TOLERANCE * np.linalg.norm(right)
+    for _ in range(CG_ITERATIONS):
+        if np.linalg.norm(residual) <= target:
+            break
+        image = apply(direction)
+        step = energy / np.vdot(direction, image)
+        W += step * direction
+        residual -= step * image
+        preconditioned = precondition(residual)
+        previous, energy = energy, np.vdot(residual, preconditioned)
+        direction = preconditioned + (energy / previous) * direction
+    return W
