@@ -7,6 +7,18 @@ from polymargin.estimators.proximal import ProximalSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.rejection import RejectOptionClassifier
+from polymargin.selection.scoring import expected_cost, make_cost_scorer
 
 __version__ = _version("polymargin")
-__all__ = ["Certificate", "MarginSearch", "MulticategorySVC", "ProximalSVC", "gacv", "loo"]
+__all__ = [
+    "Certificate",
+    "MarginSearch",
+    "MulticategorySVC",
+    "ProximalSVC",
+    "RejectOptionClassifier",
+    "expected_cost",
+    "gacv",
+    "loo",
+    "make_cost_scorer",
+]

@@ -4,10 +4,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin.selection import RejectOptionClassifier
+from polymargin import MulticategorySVC, RejectOptionClassifier
 
 
-@parametrize_with_checks([RejectOptionClassifier(LogisticRegression(), quantile=1.0)])
+@parametrize_with_checks(
+    [
+        RejectOptionClassifier(LogisticRegression(), quantile=1.0),
+        RejectOptionClassifier(MulticategorySVC(), quantile=1.0),
+    ]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from polymargin import RejectOptionClassifier
 from polymargin.datasets import make_triangle
 from polymargin.inspection import RiskCoverageDisplay
-from polymargin.selection import RejectOptionClassifier
 
 mpl.use("Agg")
 

@@ -6,15 +6,16 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from polymargin.datasets import make_competing_interval, make_related_classes, make_triangle
-from polymargin.selection import RejectOptionClassifier
+from polymargin import MulticategorySVC, RejectOptionClassifier
+from polymargin.datasets import make_competing_interval, make_related_classes, make_triangle, standardize_arrays
 from polymargin.selection.rejection import Tally, find_threshold, gap_loss, paper_loss
 
 
@@ -239,3 +240,45 @@ def test_bad_labels_and_estimators_are_named():
         RejectOptionClassifier(SVC(decision_function_shape="ovo")).fit(X, four)
     with pytest.raises(ValueError, match="at least two rows of every class"):
         RejectOptionClassifier(LinearDiscriminantAnalysis()).fit(X, np.where(np.arange(60) == 0, 7, y))
+
+
+def test_multicategory_machines_leave_out_without_refits(monkeypatch):
+    """The frozen leave-one-out scores need one fit, and are close to those of refits without every row."""
+    sample = make_triangle(40, random_state=0)
+    machine = MulticategorySVC(C=1.0, gamma=0.5, tol=1e-6)
+    exact = cross_val_predict(machine, sample.data, sample.target, cv=LeaveOneOut(), method="decision_function")
+    fits = []
+    fit = MulticategorySVC.fit
+    monkeypatch.setattr(MulticategorySVC, "fit", lambda self, *data: fits.append(len(data[1])) or fit(self, *data))
+    model = RejectOptionClassifier(machine, coverage=0.8).fit(sample.data, sample.target)
+    assert fits == [40]
+    rows, own = model._left_out(sample.data, sample.target, None)
+    np.testing.assert_array_equal(rows, np.arange(40))
+    assert np.median(np.abs(own - exact)) < 0.02
+    assert model.threshold_ == pytest.approx(np.sort(paper_loss(exact))[int(np.ceil(41 * 0.8)) - 1], rel=0.1)
+    scores = model.estimator_.decision_function(sample.data)
+    np.testing.assert_allclose(model.prediction_loss(sample.data), paper_loss(scores))
+
+
+def test_zero_weights_leave_rows_out_of_the_threshold():
+    sample = make_triangle(80, random_state=0)
+    weights = np.where(np.arange(80) % 4 == 0, 0.0, 1.0)
+    model = RejectOptionClassifier(MulticategorySVC(gamma=0.5, tol=1e-8), coverage=0.8)
+    weighted = model.fit(sample.data, sample.target, weights).threshold_
+    kept = weights > 0
+    assert weighted == pytest.approx(model.fit(sample.data[kept], sample.target[kept]).threshold_, abs=1e-5)
+
+
+def test_srbct_tumours_of_other_kinds_are_rejected(real_data):
+    """Lee et al. reject five of five non-SRBCT arrays and three of twenty others (C, gamma unreported)."""
+    train, test = real_data("khan_srbct"), real_data("khan_srbct_test25")
+    X, y = standardize_arrays(train["X"])[train["train_idx"]], train["y"][train["train_idx"]]
+    genes = SelectKBest(f_classif, k=100).fit(X, y)
+    model = RejectOptionClassifier(MulticategorySVC(C=10.0, gamma=0.001)).fit(genes.transform(X), y)
+    predicted = model.predict(genes.transform(standardize_arrays(test["X"])))
+    others = test["y"] == "non-SRBCT"
+    assert (predicted[others] == "rejected").all()
+    known, tissue = predicted[~others], test["y"][~others]
+    accepted = known != "rejected"
+    assert accepted.sum() >= 17
+    np.testing.assert_array_equal(known[accepted], tissue[accepted])

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from polymargin.selection import expected_cost, make_cost_scorer
+from polymargin import expected_cost, make_cost_scorer
 
 COSTS = np.array([[0, 1, 4], [2, 0, 1], [1, 3, 0.0]])
 

@@ -34,7 +34,7 @@ class RiskCoverageDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.svm import LinearSVC
     >>> from polymargin.inspection import RiskCoverageDisplay
-    >>> from polymargin.selection import RejectOptionClassifier
+    >>> from polymargin import RejectOptionClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> careful = RejectOptionClassifier(LinearSVC(random_state=0), coverage=0.9).fit(X, y)
     >>> display = RiskCoverageDisplay.from_estimator(careful)  # doctest: +SKIP

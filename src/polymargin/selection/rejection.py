@@ -95,7 +95,7 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.svm import LinearSVC
-    >>> from polymargin.selection import RejectOptionClassifier
+    >>> from polymargin import RejectOptionClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> careful = RejectOptionClassifier(LinearSVC(random_state=0), target_error=0.02).fit(X, y)
     >>> careful.predict([[5.0, 3.4, 1.5, 0.2], [6.0, 2.7, 5.1, 1.6]])

@@ -32,7 +32,7 @@ def expected_cost(
 
     Examples
     --------
-    >>> from polymargin.selection import expected_cost
+    >>> from polymargin import expected_cost
     >>> expected_cost(["a", "a", "b"], ["a", "b", "a"], {("a", "b"): 5})
     2.0
     """
@@ -88,7 +88,7 @@ def make_cost_scorer(cost_matrix: Any, *, labels: Any = None) -> CostScorer:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_val_score
-    >>> from polymargin.selection import make_cost_scorer
+    >>> from polymargin import make_cost_scorer
     >>> X, y = load_iris(return_X_y=True)
     >>> scorer = make_cost_scorer({(1, 2): 5})
     >>> cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=scorer).shape
