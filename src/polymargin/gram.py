@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.extmath import safe_sparse_dot
 
-from polymargin._native.rows import add_rows
+from polymargin._native.rows import add_rows, gather
 from polymargin.checks import check_choice, check_integer, check_real
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
@@ -128,7 +128,7 @@ class DenseGram:
     """The whole matrix in memory, in double or single precision."""
 
     def __init__(self, matrix: NDArray):
-        self.matrix = matrix
+        self.matrix = np.ascontiguousarray(matrix)
         self.n = matrix.shape[0]
 
     def diagonal(self) -> NDArray[np.float64]:
@@ -137,8 +137,11 @@ class DenseGram:
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Return rows of the matrix, restricted to `columns` where given."""
-        part = self.matrix[rows] if columns is None else self.matrix[np.ix_(rows, columns)]
-        return part.astype(np.float64, copy=False)
+        if columns is None:
+            return self.matrix[rows].astype(np.float64, copy=False)
+        part = np.empty((len(rows), len(columns)))
+        gather(self.matrix, rows, columns, part)
+        return part
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V`; single precision is accumulated by double-precision blocks."""

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, FeatureGram, Gram
+from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
 from polymargin.solvers.active_set import identified, open_face, polish
@@ -35,7 +35,7 @@ INTERIOR_ITERATIONS = 20
 class Decomposition:
     """Solve a hinge problem by working sets of `working_set` examples."""
 
-    def __init__(self, working_set: int = 512):
+    def __init__(self, working_set: int = 1024):
         self.working_set = working_set
 
     def solve(
@@ -99,6 +99,7 @@ class _Run:
         self.H = np.asfortranarray(self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R))
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
+        self.fresh = True
 
     def blame(self) -> NDArray[np.float64]:
         """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
@@ -122,18 +123,32 @@ class _Run:
         small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
         if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
-        self.refresh()
-        return self.certificate().within(self.progress.settings.tol)
+        return self._is_fresh_enough()
 
-    def certificate(self) -> Certificate:
-        """Certify the current point afresh."""
-        return self.problem.certify(HingePoint(self.dual, self.intercept))
+    def _is_fresh_enough(self) -> bool:
+        """Tell whether the updated scores are right to the tolerance; if they may not be, compute them anew."""
+        error = 1e-4 if isinstance(self.gram, LazyGram) else 1e-9
+        if self.fresh or (self.progress.settings.tol > error and self.losses.n_examples > SMALL):
+            return True
+        self.refresh()
+        return False
 
     def newton_pays(self) -> bool:
-        """Tell whether a Newton step costs no more than the time since the last one."""
-        if self.gap > (0.9 if self.size == self.losses.n_examples else 0.05) or self.rounds_since_newton == 0:
+        """Tell whether a Newton step costs no more than the time since the last one, and than going on without."""
+        small = self.size == self.losses.n_examples
+        if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
             return False
-        return self._newton_estimate() <= max(self.progress.seconds - self.newton_at, 0.01)
+        estimate = self._newton_estimate()
+        spent = self.progress.seconds - self.newton_at
+        return estimate <= max(spent, 0.01) and (small or 2.0 * estimate <= self._seconds_to_go())
+
+    def _seconds_to_go(self) -> float:
+        """Seconds that the working sets will take at the rate of the last rounds."""
+        history = self.progress.history[-6:]
+        pace = np.log(history[0].gap / max(history[-1].gap, EXACT)) / max(
+            history[-1].seconds - history[0].seconds, 1e-9
+        )
+        return float(np.log(self.gap / self.progress.settings.tol) / pace) if pace > 0 else np.inf
 
     def _newton_estimate(self) -> float:
         """Seconds that a Newton step takes, from the size of its face."""
@@ -210,6 +225,7 @@ class _Run:
         self.gram.add_product(rows[moved], change[moved], self.H)
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
+        self.fresh = False
         self.rounds_since_newton += 1
 
     def stalled(self) -> bool:
@@ -218,8 +234,14 @@ class _Run:
 
     def conclusion(self) -> tuple[HingePoint, Certificate]:
         """Return the point with its class sums right to rounding, and its certificate."""
-        self.refresh()
-        return HingePoint(self.dual, self.intercept), self.certificate()
+        if self.losses.n_examples <= SMALL:
+            self.refresh()
+        else:
+            self.dual = self.loop.repair(self.dual)
+            if self.problem.fit_intercept:
+                self.intercept = central_intercept(self.losses, self.dual, self.H)
+        point = HingePoint(self.dual, self.intercept)
+        return point, self.problem.certify(point)
 
 
 def kernel_root(gram: Gram) -> NDArray[np.float64]:
