@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, FeatureGram, Gram
+from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.active_set import identified, open_face, polish
@@ -27,8 +27,6 @@ EXACT = 1e-12
 SMALL = 1000
 MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
-SOLVES = 10
-"""Linear systems that a visit to `active_set` solves, roughly."""
 MAX_FREE = 3000
 BURST = 2**25
 """Steps times examples of one stretch of native work: a small part of a second."""
@@ -39,7 +37,7 @@ INTERIOR_ITERATIONS = 20
 class Decomposition:
     """Solve a hinge problem by working sets of `working_set` examples."""
 
-    def __init__(self, working_set: int = 512):
+    def __init__(self, working_set: int = 1024):
         self.working_set = working_set
 
     def solve(
@@ -85,29 +83,32 @@ class _Run:
         self.problem, self.losses, self.progress = problem, problem.losses, progress
         self.gram = _materialised(problem.gram)
         self.loop = inner_loop(problem)
-        n, whole = self.losses.n_examples, self.loop.takes_all and self.gram_in_memory()
-        self.size = n if whole else min(size, n)
+        n, takes_all = self.losses.n_examples, self.loop.takes_all and self._whole_matrix() is not None
+        self.size = n if takes_all else min(size, n)
         self.rows = np.empty(0, dtype=np.intp)
         self.dual = self.loop.start() if start is None else start.dual
         self.intercept = np.zeros(self.losses.n_classes)
         self.refresh()
         self.gap, self.best_dual = np.inf, -np.inf
-        self.certificate: Certificate | None = None
         self.rounds_without_gain = self.rounds_within = 0
         self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
         self.tried_interior = False
 
-    def gram_in_memory(self) -> bool:
-        """Tell whether the whole matrix is at hand in double precision."""
-        return isinstance(self.gram, DenseGram) and self.gram.matrix.dtype == np.float64
+    def _whole_matrix(self) -> NDArray[np.float64] | None:
+        """Return the whole matrix, if it is at hand in double precision."""
+        return (
+            self.gram.matrix if isinstance(self.gram, DenseGram) and self.gram.matrix.dtype == np.float64 else None
+        )
 
     def refresh(self) -> None:
         """Put the class sums right and compute all else anew."""
         self.dual = self.loop.repair(self.dual)
         self.R = self.problem.coefficients(self.dual)
-        self.H = self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R)
+        # Fortran order: the scores of a class lie together, as the updates need them
+        self.H = np.asfortranarray(self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R))
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
+        self.fresh = True
 
     def blame(self) -> NDArray[np.float64]:
         """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
@@ -131,28 +132,32 @@ class _Run:
         small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
         if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
-        self.certificate = self.certify()
-        return self.certificate.within(self.progress.settings.tol)
+        return self._is_fresh_enough()
 
-    def certify(self) -> Certificate:
-        """Put the class sums right and certify the point afresh."""
+    def _is_fresh_enough(self) -> bool:
+        """Tell whether the updated scores are right to the tolerance; if they may not be, compute them anew."""
+        error = 1e-4 if isinstance(self.gram, LazyGram) else 1e-9
+        if self.fresh or (self.progress.settings.tol > error and self.losses.n_examples > SMALL):
+            return True
         self.refresh()
-        return self.problem.certify(HingePoint(self.dual, self.intercept))
+        return False
 
     def newton_pays(self) -> bool:
-        """Tell whether Newton steps cost no more than the time since the last one, and than going on as before."""
-        if self.gap > (0.9 if self.losses.n_examples <= SMALL else 0.05) or self.rounds_since_newton == 0:
+        """Tell whether a Newton step costs no more than the time since the last one, and than going on without."""
+        small = self.losses.n_examples <= SMALL
+        if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
             return False
         estimate = self._newton_estimate()
-        spent = max(self.progress.seconds - self.newton_at, 0.01)
-        return estimate <= min(spent, self._seconds_to_go() / SOLVES)
+        spent = self.progress.seconds - self.newton_at
+        return estimate <= max(spent, 0.01) and (small or 5.0 * estimate <= self._seconds_to_go())
 
     def _seconds_to_go(self) -> float:
-        """Seconds that working sets would take to the end at the pace of the last few rounds."""
-        last, early = self.progress.history[-1], self.progress.history[-min(5, self.rounds_since_newton + 1)]
-        goal = EXACT if self.losses.n_examples <= SMALL else self.progress.settings.tol
-        gained = np.log(early.gap / max(last.gap, EXACT))
-        return (last.seconds - early.seconds) * np.log(last.gap / goal) / gained if gained > 0 else np.inf
+        """Seconds that the working sets will take at the rate of the last rounds."""
+        history = self.progress.history[-6:]
+        pace = np.log(history[0].gap / max(history[-1].gap, EXACT)) / max(
+            history[-1].seconds - history[0].seconds, 1e-9
+        )
+        return float(np.log(self.gap / self.progress.settings.tol) / pace) if pace > 0 else np.inf
 
     def _newton_estimate(self) -> float:
         """Seconds that a Newton step takes, from the size of its face."""
@@ -221,8 +226,8 @@ class _Run:
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local = self.losses.restricted(rows)
-        everything = len(rows) == self.losses.n_examples and self.gram_in_memory()
-        K = self.gram.matrix if everything else np.ascontiguousarray(self.gram.block(rows, rows))
+        K = self._whole_matrix() if len(rows) == self.losses.n_examples else None
+        K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
         old = self.dual[rows]
         max_steps = max(1, min(10 * len(rows), BURST // len(rows)))
         new = self.loop.improve(rows, K, old, self.H[rows], Burst(reduction=0.1, max_steps=max_steps))
@@ -230,10 +235,10 @@ class _Run:
         moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new
         self.R[rows] += change
-        if len(moved):
-            self.H += self.gram.block(rows[moved]).T @ change[moved]
+        self.gram.add_product(rows[moved], change[moved], self.H)
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
+        self.fresh = False
         self.rounds_since_newton += 1
 
     def stalled(self) -> bool:
@@ -242,10 +247,14 @@ class _Run:
 
     def conclusion(self) -> tuple[HingePoint, Certificate]:
         """Return the point with its class sums right to rounding, and its certificate."""
-        certificate = self.certificate
-        if certificate is None or not certificate.within(self.progress.settings.tol):
-            certificate = self.certify()
-        return HingePoint(self.dual, self.intercept), certificate
+        if self.losses.n_examples <= SMALL:
+            self.refresh()
+        else:
+            self.dual = self.loop.repair(self.dual)
+            if self.problem.fit_intercept:
+                self.intercept = central_intercept(self.losses, self.dual, self.H)
+        point = HingePoint(self.dual, self.intercept)
+        return point, self.problem.certify(point)
 
 
 def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:

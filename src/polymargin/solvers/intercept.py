@@ -57,69 +57,65 @@ def quantile_intercept(
 
     Within a `window` (lowest, highest) only the values in it are sorted; None if the solution is not inside.
     """
-    classes = _quantiles(G, upper, window)
-    heaviest = max(c.total for c in classes)
+    quantiles = _Quantiles(G, upper, window)
+    heaviest = float(quantiles.totals.max())
     if heaviest == 0.0:
-        return np.zeros(len(classes))
-    if window is not None and any(not len(c.values) for c in classes):
-        return None
+        return np.zeros(G.shape[1])
     slack = _SAME_WEIGHT * heaviest
-    # the sum of the right ends grows with mu by the jumps from one value to the next: where does it reach zero?
-    weights = np.concatenate([[0.0], *(c.cumulative for c in classes)])
-    jumps = np.concatenate([[sum(c.right_end(slack) for c in classes)], *(c.jumps() for c in classes)])
-    order = np.argsort(weights, kind="stable")
-    mu = weights[order[np.argmax(np.cumsum(jumps[order]) >= 0.0)]]
-    left = np.array([c.left_end(mu - slack) for c in classes])
-    right = np.array([c.right_end(mu + slack) for c in classes])
+    mu = quantiles.weight_where_right_ends_reach_zero()
+    left, right = quantiles.left_ends(mu - slack), quantiles.right_ends(mu + slack)
     if window is not None and not (np.isfinite(left).all() and np.isfinite(right).all()):
         return None
     return _between(left, right)
 
 
 class _Quantiles:
-    """Weighted quantiles of one class, whose values are sorted; `before` is the weight that lies below them."""
+    """Weighted quantiles of all classes; with a window, of the values in it above the weight below it."""
 
-    def __init__(self, values: NDArray[np.float64], weights: NDArray[np.float64], before: float = 0.0):
-        self.values = values
-        self.cumulative = before + np.cumsum(weights)
-        self.before = before
-        self.total = float(self.cumulative[-1]) if len(values) else 0.0
+    def __init__(
+        self,
+        G: NDArray[np.float64],
+        upper: NDArray[np.float64],
+        window: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+    ):
+        k = G.shape[1]
+        used = upper > 0
+        self.before = np.zeros(k)
+        if window is not None:
+            below = window[0] > G
+            self.before = np.einsum("ij,ij->j", upper, below)
+            used &= ~below & (window[1] >= G)
+        self.owner, rows = np.nonzero(used.T)
+        values = G[rows, self.owner]
+        order = np.lexsort((values, self.owner))
+        self.values = values[order]
+        self.starts = np.searchsorted(self.owner, np.arange(k + 1))
+        running = np.concatenate([[0.0], np.cumsum(upper[rows[order], self.owner])])
+        self.cumulative = running[1:] - running[self.starts[self.owner]] + self.before[self.owner]
+        self.totals = self.before + np.diff(running[self.starts])
+        self.empty = np.diff(self.starts) == 0
 
-    def jumps(self) -> NDArray[np.float64]:
-        """Return by how much the right end grows at every cumulative weight."""
-        return np.diff(self.values, append=np.inf)
+    def left_ends(self, mu: float) -> NDArray[np.float64]:
+        """First values whose cumulative weight reaches `mu`; minus infinity where none has to lie below."""
+        return np.where(mu > self.before, self._values_after(self.cumulative < mu), -np.inf)
 
-    def left_end(self, mu: float) -> float:
-        """First value whose cumulative weight reaches `mu`; minus infinity if none has to lie below."""
-        if mu <= self.before or not len(self.values):
-            return -np.inf
-        position = int(np.searchsorted(self.cumulative, mu, side="left"))
-        return float(self.values[min(position, len(self.values) - 1)])
+    def right_ends(self, mu: float) -> NDArray[np.float64]:
+        """First values whose cumulative weight exceeds `mu`; infinity where none does."""
+        return self._values_after(self.cumulative <= mu)
 
-    def right_end(self, mu: float) -> float:
-        """First value whose cumulative weight exceeds `mu`; infinity if none does."""
-        position = int(np.searchsorted(self.cumulative, mu, side="right"))
-        return float(self.values[position]) if position < len(self.values) else np.inf
+    def _values_after(self, passed: NDArray[np.bool_]) -> NDArray[np.float64]:
+        position = self.starts[:-1] + np.bincount(self.owner[passed], minlength=len(self.empty))
+        return np.where(position < self.starts[1:], np.append(self.values, np.inf)[position], np.inf)
 
-
-def _quantiles(
-    G: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    window: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
-) -> list[_Quantiles]:
-    """Sort the values of every class that carry weight, within the window where there is one."""
-    used = upper > 0
-    before = np.zeros(G.shape[1])
-    if window is not None:
-        below = window[0] > G
-        before = np.einsum("ij,ij->j", upper, below)
-        used &= ~below & (window[1] >= G)
-    classes = []
-    for j, weight_below in enumerate(before):
-        rows = np.flatnonzero(used[:, j])
-        rows = rows[np.argsort(G[rows, j])]
-        classes.append(_Quantiles(G[rows, j], upper[rows, j], weight_below))
-    return classes
+    def weight_where_right_ends_reach_zero(self) -> float:
+        """Return the least mu at which the right ends, which jump at cumulative weights, have no negative sum."""
+        if self.empty.any() or self.values[self.starts[:-1]].sum() >= 0.0:
+            return 0.0
+        jumps = np.diff(self.values, append=np.inf)
+        jumps[self.starts[1:] - 1] = np.inf
+        order = np.argsort(self.cumulative)
+        sums = self.values[self.starts[:-1]].sum() + np.cumsum(jumps[order])
+        return float(self.cumulative[order[np.argmax(sums >= 0.0)]])
 
 
 def _between(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
