@@ -1,5 +1,6 @@
 """Tidy tables and matplotlib displays of fitted models."""
 
+from polymargin.inspection.criterion import CriterionSurfaceDisplay
 from polymargin.inspection.rejection import RiskCoverageDisplay
 
-__all__ = ["RiskCoverageDisplay"]
+__all__ = ["CriterionSurfaceDisplay", "RiskCoverageDisplay"]
