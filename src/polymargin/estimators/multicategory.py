@@ -225,12 +225,7 @@ class MulticategorySVC(KernelClassifier):
         check_flag("fit_intercept", self.fit_intercept)
         self._check_kernel()
         data = self._training_set(X, y, sample_weight)
-        others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
-        if self.loss == "crammer" and np.any(others != others[:, :1]):
-            raise ValueError(
-                "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
-                f"maximum over classes, got {data.costs.tolist()}; loss='lee' and 'weston' use any costs."
-            )
+        check_costs_of_loss(self.loss, data.costs)
         return settings, data
 
     def _store(
@@ -254,6 +249,16 @@ class MulticategorySVC(KernelClassifier):
             make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
         )
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
+
+
+def check_costs_of_loss(loss: str, costs: NDArray[np.float64]) -> None:
+    """Refuse costs (k, k) that the loss cannot use."""
+    others = costs[~np.eye(len(costs), dtype=bool)].reshape(len(costs), -1)
+    if loss == "crammer" and np.any(others != others[:, :1]):
+        raise ValueError(
+            "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
+            f"maximum over classes, got {costs.tolist()}; loss='lee' and 'weston' use any costs."
+        )
 
 
 def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses | SimplexLosses:
