@@ -4,8 +4,8 @@ from importlib.metadata import version as _version
 
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
-from polymargin.estimators.robust import RobustSVC
 from polymargin.estimators.refinement import NewtonRefinement
+from polymargin.estimators.robust import RobustSVC
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
@@ -17,7 +17,6 @@ from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
 
 __version__ = _version("polymargin")
-__all__ = ["Certificate", "MarginSearch", "MulticategorySVC", "ProximalSVC", "RobustSVC", "gacv", "loo"]
 __all__ = [
     "Certificate",
     "MarginSearch",
@@ -26,6 +25,7 @@ __all__ = [
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",
+    "RobustSVC",
     "SharedStructureSVC",
     "SparseSVC",
     "TraceNormSVC",
