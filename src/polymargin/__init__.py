@@ -5,6 +5,7 @@ from importlib.metadata import version as _version
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
+from polymargin.estimators.robust import RobustSVC
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
@@ -24,6 +25,7 @@ __all__ = [
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",
+    "RobustSVC",
     "SharedStructureSVC",
     "SparseSVC",
     "TraceNormSVC",
