@@ -155,9 +155,9 @@ class FeatureGram:
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Return rows of the matrix, restricted to `columns` where given."""
+        part = self.features[rows].astype(np.float64)
         other = self.features if columns is None else self.features[columns]
-        part = safe_sparse_dot(self.features[rows], other.T, dense_output=True)
-        return np.asarray(part, dtype=np.float64)
+        return safe_sparse_dot(part, other.T.astype(np.float64), dense_output=True)
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V` through the features."""
@@ -229,11 +229,19 @@ def check_precomputed(K: Any, *, name: str = "X") -> NDArray[np.float64]:
     return K
 
 
-def draw_landmarks(landmarks: Any, X: Any, labels: NDArray[np.intp], rng: np.random.RandomState) -> Any:
+def draw_landmarks(
+    landmarks: Any,
+    X: Any,
+    labels: NDArray[np.intp],
+    rng: np.random.RandomState,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    centres: bool = False,
+) -> Any:
     """Return the landmark rows that `landmarks` asks for: a count, a fraction, or the rows themselves.
 
     Counts and fractions are drawn without replacement from each class in proportion to its size, at least one
-    from each.
+    from each; with `centres` that many centres of each class are found by (weighted) k-means instead.
     """
     n = X.shape[0]
     if sparse.issparse(landmarks) or (not isinstance(landmarks, str) and np.ndim(landmarks) > 0):
@@ -255,12 +263,64 @@ def draw_landmarks(landmarks: Any, X: Any, labels: NDArray[np.intp], rng: np.ran
             raise ValueError(f"landmarks must be at most the number of samples, {n}, got {count}.")
         wanted = count * np.bincount(labels) / n
     quota = np.maximum(1, np.floor(wanted + 0.5)).astype(int)
+    members = [np.flatnonzero(labels == c) for c in range(len(quota))]
+    sizes = [min(quota[c], len(rows)) for c, rows in enumerate(members)]
+    if centres:
+        parts = [
+            _centres(X[rows], size, None if weights is None else weights[rows], rng)
+            for rows, size in zip(members, sizes, strict=True)
+            if size
+        ]
+        return np.vstack(parts)
     chosen = [
-        rng.choice(members, size=min(quota[c], len(members)), replace=False)
-        for c, members in ((c, np.flatnonzero(labels == c)) for c in range(len(quota)))
-        if len(members)
+        rng.choice(rows, size=size, replace=False) for rows, size in zip(members, sizes, strict=True) if size
     ]
     return X[np.sort(np.concatenate(chosen))]
+
+
+def _centres(X: Any, n_centres: int, weights: NDArray[np.float64] | None, rng: np.random.RandomState) -> NDArray:
+    if n_centres == X.shape[0]:
+        return X.toarray() if sparse.issparse(X) else X
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, and seldom wanted
+
+    k_means = MiniBatchKMeans(n_centres, n_init=1, random_state=rng, batch_size=max(1024, 3 * n_centres))
+    return k_means.fit(X, sample_weight=weights).cluster_centers_
+
+
+def distinct_rows(X: Any) -> NDArray[np.intp]:
+    """Return the positions of the first of every set of equal rows, in ascending order.
+
+    A basis of kernel functions is a set of points: given twice, a point must not count twice.
+    """
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, copy=True)
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        keys = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in spans]
+        firsts = {key: row for row, key in reversed(list(enumerate(keys)))}
+        return np.sort(np.fromiter(firsts.values(), dtype=np.intp))
+    rows = np.ascontiguousarray(X + 0.0)  # makes -0.0 equal to 0.0, as bytes too
+    as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    return np.sort(np.unique(as_bytes, return_index=True)[1])
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFeatures:
+    """Features ``K(x, landmark_m)``: the kernel at the landmarks itself, as reduced kernels use it.
+
+    Attributes
+    ----------
+    kernel : the kernel.
+    landmarks : points (m, p), or columns (m,) of a precomputed kernel.
+    """
+
+    kernel: Kernel
+    landmarks: Any
+
+    def __call__(self, X: Any) -> NDArray:
+        """Return the features (n, m) of the rows of `X`."""
+        return X[:, self.landmarks] if self.kernel.name == "precomputed" else self.kernel(X, self.landmarks)
 
 
 class NystroemMap:

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+ROUNDING = 1e-9
+"""Share of a class that rounding may leave of it, or add to it, when rows are removed."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClassMoments:
@@ -94,7 +97,15 @@ class ClassMoments:
         return ClassMoments(self.grams + other.grams)
 
     def __sub__(self, other: "ClassMoments") -> "ClassMoments":
-        return ClassMoments(self.grams - other.grams)
+        """Remove rows; a class of which only rounding is left becomes exactly empty."""
+        grams = self.grams - other.grams
+        grams[grams[:, -1, -1] <= ROUNDING * self.totals] = 0.0
+        return ClassMoments(grams)
+
+    def exceeded_by(self, other: "ClassMoments") -> NDArray[np.intp]:
+        """Return the classes in which some feature of `other` has more squares or weight than it has here."""
+        mine, others = (np.diagonal(moments.grams, axis1=1, axis2=2) for moments in (self, other))
+        return np.flatnonzero((others > mine + ROUNDING * mine.max(axis=1, keepdims=True)).any(axis=1))
 
 
 def _members(labels: NDArray[np.intp], n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:

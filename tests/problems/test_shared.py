@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.simulate_shared import loss, written_out
 
 from polymargin.problems.shared import SharedPoint, SharedProblem
 from polymargin.relations import RelationSet
+from tests.simulate_shared import loss, written_out
 
 
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])

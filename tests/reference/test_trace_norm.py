@@ -3,12 +3,12 @@
 import cvxpy
 import numpy as np
 import pytest
-from tests.simulate_shared import written_out
 
 from polymargin.problems.shared import SharedProblem
 from polymargin.relations import RelationSet
 from polymargin.solvers.alternation import AlternationSolver
 from polymargin.solvers.contract import Settings
+from tests.simulate_shared import written_out
 
 
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])

@@ -1,143 +1,35 @@
 """Decomposition for hinge machines with a kernel: exact steps on a few hundred examples at a time.
 
-The outer frame, the same for every loss: choose the examples that the certificate blames most, improve them on
-their own block of the kernel matrix (an `InnerLoop`), update all scores by one product, measure the gap.
+The frame, the same for every loss: choose the examples that the certificate blames most, improve them on their
+own block of the kernel matrix (an `InnerLoop`), update all scores by one product, measure the gap. Where the
+free variables are few enough, Newton steps (`active_set`) replace the slow end.
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import replace
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin._native.lee import LeeWorkingSet
 from polymargin.gram import DenseGram, FeatureGram, Gram
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
+from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.lee import LeeLoop
+from polymargin.solvers.relative import RelativeLoop
+from polymargin.solvers.working_set import Burst, InnerLoop
 
-Losses = BoxLosses | SimplexLosses
-
-
-@dataclass(frozen=True, slots=True)
-class Burst:
-    """How long one stretch of native work lasts: until the violation has fallen by a factor, or so many steps."""
-
-    reduction: float
-    max_steps: int
-
-
-class InnerLoop(Protocol):
-    """What a loss adds to the frame."""
-
-    def start(self) -> NDArray[np.float64]:
-        """Return a feasible dual point."""
-        ...
-
-    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point with its bounds, and the class sums of R, right to rounding."""
-        ...
-
-    def extremes(self, dual: NDArray[np.float64], H: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-        """Return the examples of the most violating moves, `count` for each kind of move."""
-        ...
-
-    def improve(
-        self,
-        rows: NDArray[np.intp],
-        K: NDArray[np.float64],
-        dual: NDArray[np.float64],
-        H: NDArray[np.float64],
-        burst: Burst,
-    ) -> NDArray[np.float64]:
-        """Return a better dual of the examples `rows`, given their block of kernel matrix, dual and scores."""
-        ...
-
-
-class IndefiniteKernelError(ValueError):
-    """The kernel matrix has a direction of negative curvature, so that the problem has no solution."""
-
-
-class LeeLoop:
-    """Pairs and tuples for (23) of Lee, Lin & Wahba."""
-
-    def __init__(self, losses: BoxLosses, fit_intercept: bool):
-        self.losses = losses
-        self.fit_intercept = fit_intercept
-
-    def start(self) -> NDArray[np.float64]:
-        """Return zero."""
-        return np.zeros_like(self.losses.upper)
-
-    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point within its box and with equal class sums, free variables taking the difference."""
-        upper = self.losses.upper
-        dual = np.clip(dual, 0.0, upper)
-        if not self.fit_intercept:
-            return dual
-        sums = dual.sum(axis=0)
-        for c, missing in enumerate(sums.mean() - sums):
-            room = upper[:, c] - dual[:, c] if missing > 0 else dual[:, c]
-            free = np.where((dual[:, c] > 0) & (dual[:, c] < upper[:, c]), room, 0.0)
-            room = free if free.sum() > abs(missing) else room
-            if room.sum() <= abs(missing):
-                return dual * (sums.min() / np.where(sums > 0, sums, 1.0))
-            dual[:, c] += missing * (room / room.sum())
-        return dual
-
-    def extremes(self, dual: NDArray[np.float64], H: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-        """Return by class the examples of lowest gradient that may grow and of highest that may shrink."""
-        G = -self.losses.margins(H)
-        growing = np.where(dual < self.losses.upper, G, np.inf)
-        shrinking = np.where(dual > 0.0, -G, np.inf)
-        count = min(count, len(G) - 1)
-        return np.unique(np.argpartition(np.hstack([growing, shrinking]), count, axis=0)[:count])
-
-    def improve(
-        self,
-        rows: NDArray[np.intp],
-        K: NDArray[np.float64],
-        dual: NDArray[np.float64],
-        H: NDArray[np.float64],
-        burst: Burst,
-    ) -> NDArray[np.float64]:
-        """Run the compiled loop."""
-        losses = self.losses.restricted(rows)
-        u = np.array(dual.T, order="C")
-        gradient = np.ascontiguousarray(-losses.margins(H).T)
-        upper = np.ascontiguousarray(losses.upper.T)
-        loop = LeeWorkingSet(K, upper, u, gradient, self.fit_intercept)
-        loop.improve(burst.reduction, burst.max_steps)
-        check_curvature(loop.most_negative_curvature, K)
-        return np.ascontiguousarray(u.T)
-
-
-def check_curvature(lowest: float, K: NDArray[np.float64]) -> None:
-    """Raise if a curvature that an inner loop met is below zero by more than rounding explains."""
-    if lowest < -1e-6 * float(np.abs(K.diagonal()).max()):
-        raise IndefiniteKernelError(
-            "The kernel matrix must be positive semi-definite, but a direction of curvature "
-            f"{lowest:.3g} was found."
-        )
-
-
-def inner_loop(losses: Losses, fit_intercept: bool) -> InnerLoop:
-    """Choose the inner loop of a loss."""
-    match losses:
-        case BoxLosses() if losses.is_absolute:
-            return LeeLoop(losses, fit_intercept)
-        case _:
-            raise NotImplementedError
-
-
-@dataclass
-class _State:
-    """A dual point with its coefficients R, scores H = K R and intercept."""
-
-    dual: NDArray[np.float64]
-    R: NDArray[np.float64]
-    H: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+EXACT = 1e-12
+"""Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
+SMALL = 1000
+MAX_ROUNDS_TO_EXACT = 6
+CHEAP_SECONDS = 0.1
+MAX_FREE = 3000
+MAX_UNKNOWNS = 2500
+INTERIOR_ITERATIONS = 20
 
 
 class Decomposition:
@@ -155,100 +47,189 @@ class Decomposition:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` to a relative gap of ``settings.tol``, from the dual of `start` where given."""
-        losses, loop = problem.losses, inner_loop(problem.losses, problem.fit_intercept)
-        gram = _materialised(problem.gram)
         with Progress(settings, observer) as progress:
-            state = self._begin(problem, loop, gram, start)
-            best, stalled = -np.inf, 0
-            rows = np.empty(0, dtype=np.intp)
+            run = _Run(problem, progress, start, self.working_set)
             for _ in progress:
-                blame = self._blame(problem, state)
-                gap = float(blame.sum())
-                dual_value = losses.dual_linear(state.dual) - 0.5 * float(np.vdot(state.R, state.H))
-                record = progress.record(dual_value + gap, dual_value)
-                if record.gap <= settings.tol:
-                    state = self._refresh(problem, loop, gram, state)
-                    if problem.certify(HingePoint(state.dual, state.intercept)).within(settings.tol):
-                        break
-                rows = self._working_set(loop, losses, state, blame, rows)
-                self._improve(problem, loop, gram, state, rows, progress)
-                stalled = 0 if dual_value > best + 1e-14 * abs(best) else stalled + 1
-                best = max(best, dual_value)
-                if stalled > 20:
+                blame = run.blame()
+                if run.converged(blame):
+                    break
+                if run.interior_pays():
+                    run.interior()
+                elif run.newton_pays():
+                    run.newton()
+                else:
+                    run.improve(run.choose(blame))
+                if run.stalled():
                     progress.status = Status.STALLED
                     break
-            state = self._refresh(problem, loop, gram, state)
-            point = HingePoint(state.dual, state.intercept)
-            return progress.finish(point, problem.certify(point))
+            return progress.finish(*run.conclusion())
 
-    def _begin(self, problem: HingeProblem, loop: InnerLoop, gram: Gram, start: HingePoint | None) -> _State:
-        dual = loop.start() if start is None else start.dual
-        zero = np.zeros(problem.losses.n_classes)
-        empty = np.empty((0, 0))
-        return self._refresh(problem, loop, gram, _State(dual, empty, empty, zero))
 
-    def _refresh(self, problem: HingeProblem, loop: InnerLoop, gram: Gram, state: _State) -> _State:
-        """Put the class sums right and compute R, H and the intercept anew."""
-        dual = loop.repair(state.dual)
-        R = problem.coefficients(dual)
-        H = gram.matmul(R) if R.any() else np.zeros_like(R)
-        intercept = central_intercept(problem.losses, dual, H) if problem.fit_intercept else state.intercept
-        return _State(dual, R, H, intercept)
+def inner_loop(problem: HingeProblem) -> InnerLoop:
+    """Choose the inner loop of a problem's losses."""
+    match problem.losses:
+        case BoxLosses() as losses if losses.is_absolute:
+            return LeeLoop(losses, problem.fit_intercept)
+        case _:
+            return RelativeLoop(problem)
 
-    def _blame(self, problem: HingeProblem, state: _State) -> NDArray[np.float64]:
+
+class _Run:
+    """One solution in the making: the dual point, its coefficients R, scores H = K R and intercept."""
+
+    def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None, size: int):
+        self.problem, self.losses, self.progress = problem, problem.losses, progress
+        self.gram = _materialised(problem.gram)
+        self.loop = inner_loop(problem)
+        self.size = min(size, self.losses.n_examples)
+        self.rows = np.empty(0, dtype=np.intp)
+        self.dual = self.loop.start() if start is None else start.dual
+        self.intercept = np.zeros(self.losses.n_classes)
+        self.refresh()
+        self.gap, self.best_dual = np.inf, -np.inf
+        self.rounds_without_gain = self.rounds_within = 0
+        self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
+        self.tried_interior = False
+
+    def refresh(self) -> None:
+        """Put the class sums right and compute all else anew."""
+        self.dual = self.loop.repair(self.dual)
+        self.R = self.problem.coefficients(self.dual)
+        self.H = self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R)
+        if self.problem.fit_intercept:
+            self.intercept = central_intercept(self.losses, self.dual, self.H)
+
+    def blame(self) -> NDArray[np.float64]:
         """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
-        losses = problem.losses
-        F = state.H + state.intercept
-        margins = losses.margins(F)
-        slack = -np.einsum("ij,ij->i", state.dual, margins)
-        if isinstance(losses, BoxLosses):
-            return slack + np.einsum("ij,ij->i", losses.upper, np.maximum(margins, 0.0))
-        return slack + losses.weight * margins.max(axis=1)
+        margins = self.losses.margins(self.H + self.intercept)
+        slack = -np.einsum("ij,ij->i", self.dual, margins)
+        if isinstance(self.losses, BoxLosses):
+            return slack + np.einsum("ij,ij->i", self.losses.upper, np.maximum(margins, 0.0))
+        return slack + self.losses.weight * margins.max(axis=1)
 
-    def _working_set(
-        self,
-        loop: InnerLoop,
-        losses: Losses,
-        state: _State,
-        blame: NDArray[np.float64],
-        previous: NDArray[np.intp],
-    ) -> NDArray[np.intp]:
-        """Return the extremes of every class, filled up with the examples of most blame."""
-        size = min(self.working_set, losses.n_examples)
-        if size == losses.n_examples:
-            return np.arange(size)
-        extremes = loop.extremes(state.dual, state.H, max(1, size // (8 * losses.n_classes)))
-        fresh = np.argpartition(-blame, size // 2)[: size // 2]
-        rows = np.union1d(extremes, fresh)
-        old = np.setdiff1d(previous, rows)
-        if len(rows) < size:
-            old = old[np.argsort(-blame[old])][: size - len(rows)]
+    def converged(self, blame: NDArray[np.float64]) -> bool:
+        """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
+        dual = self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
+        self.gap = self.progress.record(dual + float(blame.sum()), dual).gap
+        self.rounds_without_gain = 0 if dual > self.best_dual + 1e-15 * abs(dual) else self.rounds_without_gain + 1
+        self.best_dual = max(self.best_dual, dual)
+        if self.gap <= EXACT:
+            return True
+        if self.gap > self.progress.settings.tol:
+            return False
+        self.rounds_within += 1
+        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
+        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
+            return False
+        self.refresh()
+        return self.certificate().within(self.progress.settings.tol)
+
+    def certificate(self) -> Certificate:
+        """Certify the current point afresh."""
+        return self.problem.certify(HingePoint(self.dual, self.intercept))
+
+    def newton_pays(self) -> bool:
+        """Tell whether a Newton step costs no more than the time since the last one."""
+        if self.gap > (0.9 if self.size == self.losses.n_examples else 0.05) or self.rounds_since_newton == 0:
+            return False
+        return self._newton_estimate() <= max(self.progress.seconds - self.newton_at, 0.01)
+
+    def _newton_estimate(self) -> float:
+        """Seconds that a Newton step takes, from the size of its face."""
+        free = int(open_face(self.losses, self.dual, self.H + self.intercept).sum())
+        return 3.0 * free**3 / 1e10 if free <= MAX_FREE else np.inf
+
+    def newton(self) -> None:
+        """Replace the point by the result of Newton steps."""
+        began = self.progress.seconds
+        self.dual = self.loop.repair(self.dual)
+        point = polish(
+            self.problem,
+            HingePoint(self.dual, self.intercept),
+            tol=EXACT,
+            seconds=max(began - self.newton_at, CHEAP_SECONDS),
+            max_walk=60 if self.tried_interior else 10,
+            max_free=MAX_FREE,
+            progress=self.progress,
+        )
+        self.newtons += 1
+        self.dual = point.dual
+        self.refresh()
+        self.rounds_since_newton = 0
+        self.newton_at = self.progress.seconds
+
+    def interior_pays(self) -> bool:
+        """Tell whether the interior point, tried once, would take no more than the time spent so far."""
+        n, k = self.losses.n_examples, self.losses.n_classes
+        unknowns = n * (k - 1)
+        first_try = self.newtons == 0 and self.progress.iteration < 4
+        if self.tried_interior or first_try or unknowns > MAX_UNKNOWNS:
+            return False
+        return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
+
+    def interior(self) -> None:
+        """Replace the point by that of the interior point on a root of the kernel matrix."""
+        self.tried_interior = True
+        problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
+        settings = Settings(1e-10, 100, max(self.progress.seconds_left, 0.0))
+        point = InteriorPoint().solve(problem, settings).point
+        F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
+        self.dual = identified(self.losses, point.dual, F)
+        self.refresh()
+        self.newton()
+
+    def choose(self, blame: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the next working set: extremes of every class, examples of most blame, and of the last set."""
+        n = self.losses.n_examples
+        if self.size == n:
+            return np.arange(n)
+        extremes = self.loop.extremes(
+            self.dual, self.H, self.intercept, max(1, self.size // (8 * self.losses.n_classes))
+        )
+        blamed = np.argpartition(-blame, self.size // 2)[: self.size // 2]
+        rows = np.union1d(extremes, blamed)
+        old = np.setdiff1d(self.rows, rows)
+        if len(rows) < self.size:
+            old = old[np.argsort(-blame[old])][: self.size - len(rows)]
             rows = np.concatenate([rows, old])
+        self.rows = rows
         return rows
 
-    def _improve(
-        self,
-        problem: HingeProblem,
-        loop: InnerLoop,
-        gram: Gram,
-        state: _State,
-        rows: NDArray[np.intp],
-        progress: Progress,
-    ) -> None:
+    def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
-        local = problem.losses.restricted(rows)
-        K = np.ascontiguousarray(gram.block(rows, rows))
+        local = self.losses.restricted(rows)
+        whole = self.gram.block(rows) if isinstance(self.gram, DenseGram) else None
+        K = self.gram.block(rows, rows) if whole is None else np.take(whole, rows, axis=1)
+        old = self.dual[rows]
         burst = Burst(reduction=0.1, max_steps=10 * len(rows))
-        old = state.dual[rows]
-        new = loop.improve(rows, K, old, state.H[rows], burst)
+        new = self.loop.improve(rows, np.ascontiguousarray(K), old, self.H[rows], burst)
         change = local.coefficients(new) - local.coefficients(old)
-        moved = np.flatnonzero(change.any(axis=1))
-        state.dual[rows] = new
-        state.R[rows] += change
-        if len(moved):
-            state.H += gram.block(rows[moved]).T @ change[moved]
-        if problem.fit_intercept:
-            state.intercept = central_intercept(problem.losses, state.dual, state.H)
+        self.dual[rows] = new
+        self.R[rows] += change
+        if whole is None:
+            moved = np.flatnonzero(change.any(axis=1))
+            self.H += self.gram.block(rows[moved]).T @ change[moved]
+        else:
+            self.H += whole.T @ change
+        if self.problem.fit_intercept:
+            self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
+        self.rounds_since_newton += 1
+
+    def stalled(self) -> bool:
+        """Tell whether the dual has stopped rising."""
+        return self.rounds_without_gain > 20
+
+    def conclusion(self) -> tuple[HingePoint, Certificate]:
+        """Return the point with its class sums right to rounding, and its certificate."""
+        self.refresh()
+        return HingePoint(self.dual, self.intercept), self.certificate()
+
+
+def kernel_root(gram: Gram) -> NDArray[np.float64]:
+    """Return features (n, rank) whose inner products are the kernel matrix."""
+    values, vectors = scipy.linalg.eigh(gram.block(np.arange(gram.n)))
+    keep = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    return vectors[:, keep] * np.sqrt(values[keep])
 
 
 def _materialised(gram: Gram) -> Gram:

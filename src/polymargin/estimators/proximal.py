@@ -1,0 +1,457 @@
+"""ProximalSVC: the multicategory proximal support vector machine of Fung & Mangasarian."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from polymargin.checks import check_choice, check_flag, check_real
+from polymargin.coding import one_vs_rest_signs
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._callbacks import with_callbacks
+from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
+from polymargin.moments import ClassMoments
+from polymargin.problems.proximal import NormalEquations, ProximalRows, Sides
+from polymargin.solvers.contract import Settings, Solution
+from polymargin.solvers.refinement import Refinement, margin_sums, refine
+from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
+
+SCORING_BYTES = 2**25
+"""Size of the block of features that scoring forms at a time."""
+
+KEPT_ENTRIES = 2**22
+"""Size of the moments up to which a fit that does not need them keeps them for `partial_fit`."""
+
+
+class ProximalSVC(MarginClassifier):
+    """Multicategory proximal support vector machine of Fung & Mangasarian.
+
+    Every class r is set against the rest, with signs ``d_i = 1`` in the class and -1 elsewhere, by ::
+
+        min over (v, g)   C/2 sum_i w_i N_i (B_i v - g - d_i)^2 + 1/2 (|v|^2 + g^2)
+
+    where ``B = X``, or ``K(X, landmarks)`` for a kernel, and N balances the class against the rest. This is one
+    linear system a class, made of sums over the rows: chunks of rows can be added (`partial_fit`) and removed
+    (`forget`) exactly. The Newton refinement then slides and scales each score to ``a B_i v - g`` by ::
+
+        min over (a, g)   C/2 sum_i w_i (1 - d_i (a B_i v - g))_+^2 + 1/2 (a^2 |v|^2 + g^2)
+
+    in which rows beyond their margin no longer count. The highest score wins. ``C`` is the paper's nu.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed errors against the penalty.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        The kernel; it need not be positive definite. A callable is given two arrays of rows and returns their
+        kernel matrix.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of rbf, laplacian, poly and sigmoid: "scale" is ``1 / (n_features * X.var())``, "auto"
+        ``1 / n_features``.
+    degree : float, default=3
+        Degree of the poly kernel.
+    coef0 : float, default=0.0
+        Constant of the poly and sigmoid kernels.
+    landmarks : int, float, array-like of shape (m, n_features) or None, default=None
+        Points at which the kernel is placed (reduced kernels): a count, a fraction of the rows (the paper uses
+        0.15; both in proportion to the class sizes) or the points themselves. None places one at every distinct
+        row. `partial_fit` takes them from the first chunk.
+    landmark_method : {"sample", "kmeans"}, default="sample"
+        How counted landmarks are found: rows drawn at random, or centres of the classes found by k-means.
+    balance : bool, default=True
+        Whether a class and the rest of the classes weigh the same in the class's problem (B-MPSVM).
+    refine : bool, default=True
+        Whether to apply the Newton refinement (BR-MPSVM). It needs the rows once more, so that `partial_fit` and
+        `forget` leave it to `refine_on`.
+    refine_weights : {"uniform", "balanced"}, default="uniform"
+        Weights of the rows in the refinement: their sample weights, as in the paper, or also the balancing.
+    tol : float, default=1e-8
+        Relative duality gap above which a fit warns.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients, for the linear kernel without landmarks.
+    dual_coef_ : ndarray of shape (n_classes, n_landmarks)
+        Coefficients of the kernel at the landmarks, otherwise.
+    intercept_ : ndarray of shape (n_classes,)
+    landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
+        The landmarks; for a precomputed kernel, the positions of their columns.
+    refinement_ : Refinement or None
+        Scale and offset, Newton steps, objective and gap of every class, if refined.
+    support_ : ndarray of shape (n_support,) or None
+        Rows within the margin of some class after the refinement (17); None after a stream.
+    moments_ : ClassMoments or None
+        All that was kept of the data. None where a large system of more unknowns than rows did not need them.
+    certificate_ : Certificate
+        Primal and dual objective of the problems before refinement, and the residual of the normal equations.
+    converged_ : bool
+        Whether the certificate is within `tol`.
+    n_iter_ : int
+        Zero: the systems are solved directly (`refinement_` counts Newton steps).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    References
+    ----------
+    G. M. Fung & O. L. Mangasarian (2005). Multicategory proximal support vector machine classifiers. Machine
+    Learning 59, 77-97.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import ProximalSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ProximalSVC(C=2.0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    >>> stream = ProximalSVC(C=2.0, refine=False)
+    >>> for rows in (slice(0, 80), slice(80, 150)):
+    ...     stream = stream.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    >>> whole = ProximalSVC(C=2.0, refine=False).fit(X, y)
+    >>> bool(abs(stream.coef_ - whole.coef_).max() < 1e-12)
+    True
+    """
+
+    refinement_: Refinement | None
+    support_: NDArray[np.intp] | None
+    moments_: ClassMoments | None
+    _kernel_features: KernelFeatures | None
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        landmarks=None,
+        landmark_method="sample",
+        balance=True,
+        refine=True,
+        refine_weights="uniform",
+        tol=1e-8,
+        random_state=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
+        self.landmark_method = landmark_method
+        self.balance = balance
+        self.refine = refine
+        self.refine_weights = refine_weights
+        self.tol = tol
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights; a weight of 2 equals the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._check_arguments()
+        data = self._training_set(X, y, sample_weight)
+        self._observer()
+        solution = self._fit_prepared(data, self._features(data), settings)
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _fit_prepared(
+        self, data: TrainingSet, features: KernelFeatures | None, settings: Settings
+    ) -> Solution[NDArray[np.float64]]:
+        """Solve, refine and store; also for searches that have chosen the features."""
+        moments, problem, rows = self._state(data, features)
+        if problem is not None:
+            solution = NormalEquationsSolver(rows).solve(problem, settings)
+        else:
+            solution = DualRidgeSolver().solve(rows, settings)
+        self._adopt(data, features, moments, solution.point)
+        return solution
+
+    def _state(
+        self, data: TrainingSet, features: KernelFeatures | None
+    ) -> tuple[ClassMoments | None, NormalEquations | None, ProximalRows]:
+        """State the problem by rows and, where these are no fewer than the unknowns, by the moments."""
+        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
+        sides = Sides.one_vs_rest(_totals(data), self.balance)
+        rows = ProximalRows(data.X, data.labels, data.weights, sides, self.C, features)
+        enough_rows = data.X.shape[0] >= n_unknowns
+        if not enough_rows and data.n_classes * n_unknowns**2 > KEPT_ENTRIES:
+            return None, None, rows
+        moments = _moments(data, features)
+        return moments, NormalEquations(moments, sides, self.C) if enough_rows else None, rows
+
+    def _adopt(
+        self,
+        data: TrainingSet,
+        features: KernelFeatures | None,
+        moments: ClassMoments | None,
+        Z: NDArray[np.float64],
+    ) -> None:
+        """Store the solution Z (q, k) of the problem and refine it."""
+        self._store(data.classes, features, moments, Z)
+        if self.refine:
+            products = self._products(data.X)
+            refinement = self._refine(lambda: [(products, data)], _totals(data))
+            scores = refinement.scale * products - refinement.offset
+            signs = one_vs_rest_signs(data.labels, data.n_classes)
+            self.support_ = data.rows[(signs * scores < 1.0).any(axis=1)]
+        if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
+            self.landmarks_ = data.rows[features.landmarks]
+            self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "ProximalSVC":
+        """Add rows to what was seen; the unrefined solution is that of `fit` on everything seen.
+
+        The refinement cannot be carried over, as it depends on which rows are within their margins: call
+        `refine_on` after the last chunk.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            More rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes that will ever come; needed in the first call only. While no row of a class has come, its
+            problem has one side only and its scores are near -1.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights; a weight of 2 equals the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._check_arguments()
+        if self._is_pairwise():
+            raise ValueError("partial_fit needs rows, which kernel='precomputed' does not give; use fit.")
+        first = not hasattr(self, "classes_")
+        seen = None if first else self._kept_moments("partial_fit")
+        data = self._training_set(
+            X, y, sample_weight, classes=self._check_classes(classes, first=first), reset=first
+        )
+        features = self._features(data) if first else self._kernel_features
+        moments = _moments(data, features)
+        if seen is not None:
+            moments = seen + moments
+        if not moments.totals.any():
+            raise ValueError("sample_weight must be positive for at least one row, got only zeros.")
+        self._restate(data.classes, features, moments, settings)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
+        """Remove rows that were seen; the unrefined solution is that of `fit` on the rest.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows that were given to `fit` or `partial_fit` before.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Their weights.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        settings = self._check_arguments()
+        seen = self._kept_moments("forget")
+        data = self._training_set(X, y, sample_weight, classes=self.classes_, reset=False)
+        removed = _moments(data, self._kernel_features)
+        too_much = seen.exceeded_by(removed)
+        if len(too_much):
+            c = too_much[0]
+            raise ValueError(
+                f"forget was given more than was seen of class {self.classes_[c]}: a weight of "
+                f"{removed.totals[c]:g} of {seen.totals[c]:g}, or rows that were never given."
+            )
+        moments = seen - removed
+        if not moments.totals.any():
+            raise ValueError("forget must leave at least one row, but was given all that was seen.")
+        self._restate(self.classes_, self._kernel_features, moments, settings)
+        return self
+
+    def refine_on(self, chunks: Iterable[tuple]) -> "ProximalSVC":
+        """Apply the Newton refinement after a stream of `partial_fit` or `forget`.
+
+        A Newton step is a sum over all rows that were seen, so they have to come by once a step (some 5 to 10
+        times), in chunks of any size; nothing is kept of them.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, y) or (X, y, sample_weight)
+            All rows that the model knows of. It is iterated over anew in every step: a list, or an object whose
+            ``__iter__`` reads the data again, but no generator.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._check_arguments()
+        if iter(chunks) is chunks:
+            raise TypeError(
+                "chunks must be iterable again and again, as every Newton step passes over all rows, got an "
+                f"iterator of type {type(chunks).__name__}."
+            )
+        totals = self._kept_moments("refine_on").totals
+
+        def rows() -> Iterator[tuple[NDArray[np.float64], TrainingSet]]:
+            for X, y, *weight in chunks:
+                data = self._training_set(X, y, *weight, classes=self.classes_, reset=False)
+                yield self._products(data.X), data
+
+        self._refine(rows, totals)
+        return self
+
+    def _check_arguments(self) -> Settings:
+        check_real("C", self.C, above=0.0)
+        check_flag("balance", self.balance)
+        check_flag("refine", self.refine)
+        check_choice("refine_weights", self.refine_weights, ("uniform", "balanced"))
+        check_choice("landmark_method", self.landmark_method, ("sample", "kmeans"))
+        if self.landmarks is not None and self._is_pairwise():
+            raise ValueError(
+                "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
+            )
+        return Settings(tol=check_real("tol", self.tol, above=0.0))
+
+    def _check_classes(self, classes: Any, *, first: bool) -> NDArray:
+        """Return the classes of a stream, which its first chunk must announce."""
+        if not first:
+            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(
+                    f"classes must be those of the first call, {self.classes_.tolist()}, got "
+                    f"{np.unique(classes).tolist()}."
+                )
+            return self.classes_
+        if classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
+        distinct = np.unique(classes)
+        if len(distinct) < 2:
+            raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
+        return distinct
+
+    def _features(self, data: TrainingSet) -> KernelFeatures | None:
+        """Return what maps rows to kernel values at the landmarks; None where rows are their own features."""
+        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        if self.landmarks is not None:
+            rng = check_random_state(self.random_state)
+            centres = self.landmark_method == "kmeans"
+            points = draw_landmarks(
+                self.landmarks, data.X, data.labels, rng, weights=data.weights, centres=centres
+            )
+            return KernelFeatures(kernel, points)
+        if kernel.name == "linear":
+            return None
+        distinct = distinct_rows(data.X)
+        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
+
+    def _kept_moments(self, method: str) -> ClassMoments:
+        if self.moments_ is None:
+            raise ValueError(
+                f"{method} cannot go on from this fit: it had fewer rows than unknowns, and too many of those to "
+                "keep moments. Start a new model with partial_fit."
+            )
+        return self.moments_
+
+    def _restate(
+        self, classes: NDArray, features: KernelFeatures | None, moments: ClassMoments, settings: Settings
+    ) -> None:
+        """Solve for new moments and store the solution, unrefined."""
+        sides = Sides.one_vs_rest(moments.totals, self.balance)
+        solution = NormalEquationsSolver().solve(NormalEquations(moments, sides, self.C), settings)
+        self._store(classes, features, moments, solution.point)
+        self._conclude(solution, settings.tol)
+
+    def _store(
+        self,
+        classes: NDArray,
+        features: KernelFeatures | None,
+        moments: ClassMoments | None,
+        Z: NDArray[np.float64],
+    ) -> None:
+        for stale in ("coef_", "dual_coef_", "landmarks_"):
+            self.__dict__.pop(stale, None)
+        self.classes_ = classes
+        self.moments_ = moments
+        self._kernel_features = features
+        self._proximal = Z
+        if features is not None:
+            self.landmarks_ = features.landmarks
+        self.refinement_ = None
+        self.support_ = None
+        self._set_coefficients(Z[:-1], Z[-1])
+
+    def _set_coefficients(self, V: NDArray[np.float64], offset: NDArray[np.float64]) -> None:
+        if self._kernel_features is None:
+            self.coef_ = V.T
+        else:
+            self.dual_coef_ = V.T
+        self.intercept_ = -offset
+
+    def _refine(
+        self,
+        rows: Callable[[], Iterable[tuple[NDArray[np.float64], TrainingSet]]],
+        totals: NDArray[np.float64],
+    ) -> Refinement:
+        """Refine the proximal solution on rows, given with their products ``B v``."""
+        factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
+        V, offset = self._proximal[:-1], self._proximal[-1]
+
+        def sums_at(scale: NDArray[np.float64], offset: NDArray[np.float64]) -> NDArray[np.float64]:
+            parts = [margin_sums(S, data.labels, data.weights, factors, scale, offset) for S, data in rows()]
+            return np.sum(parts, axis=0)
+
+        refinement = refine(sums_at, np.einsum("ij,ij->j", V, V), offset, self.C)
+        self._set_coefficients(V * refinement.scale, refinement.offset)
+        self.refinement_ = refinement
+        return refinement
+
+    def _products(self, X: Any) -> NDArray[np.float64]:
+        """Return ``B v`` (n, k) of the unrefined solution."""
+        return self._times(X, self._proximal[:-1])
+
+    def _times(self, X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        products = np.empty((X.shape[0], V.shape[1]))
+        height = max(1, SCORING_BYTES // (8 * max(1, len(V))))
+        for batch in gen_batches(X.shape[0], height):
+            B = X[batch] if self._kernel_features is None else self._kernel_features(X[batch])
+            products[batch] = B @ V
+        return products
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        V = (self.coef_ if self._kernel_features is None else self.dual_coef_).T
+        return self._times(X, V) + self.intercept_
+
+
+def _totals(data: TrainingSet) -> NDArray[np.float64]:
+    return np.bincount(data.labels, data.weights, data.n_classes).astype(np.float64)
+
+
+def _moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:
+    weights = None if (data.weights == 1.0).all() else data.weights
+    return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)

@@ -1,0 +1,195 @@
+"""The proximal machine: every class against the rest by weighted ridge regression on signs.
+
+For class r, with rows ``E = [B, -1]``, signs d and ``z = (v, gamma)``, (9) of Fung & Mangasarian reads
+
+    min_z  C/2 (E z - d)' N_r (E z - d) + 1/2 |z|^2,     so that  (I/C + E'N_r E) z = E'N_r d.
+
+Its dual value at ``alpha = C N_r^(1/2) (d - E z)`` falls short of the primal one by half the squared gradient, so
+that the normal equations certify themselves. They are stated twice: by the moments of the classes, and by rows.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polymargin.coding import one_vs_rest_signs
+from polymargin.moments import ClassMoments
+from polymargin.problems.certificate import Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Which classes are on which side of every problem, and what their rows weigh there.
+
+    Attributes
+    ----------
+    factors : (k, m) factor on the weight of rows of each class in each of m problems.
+    signs : (k, m) 1 or -1.
+    """
+
+    factors: NDArray[np.float64]
+    signs: NDArray[np.float64]
+
+    @classmethod
+    def one_vs_rest(
+        cls, totals: NDArray[np.float64], balance: bool, *, fewer_own: float = 0.0, fewer_rest: float = 0.0
+    ) -> "Sides":
+        """Set each class, with summed weights `totals`, against the rest.
+
+        Balancing (8) gives a class and the rest the same total weight; a side without rows gets none. The factors
+        are those of a sample in which the class has `fewer_own` rows, or the rest `fewer_rest`.
+        """
+        k = len(totals)
+        factors = np.ones((k, k))
+        if balance:
+            rest = np.array([np.delete(totals, r).sum() for r in range(k)])
+            factors[:] = _inverse(rest - fewer_rest)
+            np.fill_diagonal(factors, _inverse(totals - fewer_own))
+        return cls(factors, one_vs_rest_signs(np.arange(k), k))
+
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        return self.factors.shape[1]
+
+    @property
+    def shared(self) -> bool:
+        """Whether all problems weigh the rows alike, so that one matrix serves them all."""
+        return bool((self.factors == self.factors[:, :1]).all())
+
+
+def _inverse(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalEquations:
+    """The problems of all classes, stated by the moments of the classes.
+
+    Attributes
+    ----------
+    moments : Gram matrices of the classes.
+    sides : the sides of every problem.
+    C : the paper's nu.
+    """
+
+    moments: ClassMoments
+    sides: Sides
+    C: float
+
+    def hessians(self) -> Iterator[NDArray[np.float64]]:
+        """Yield ``E'N_r E``, without the ridge: of every problem, or one that serves them all."""
+        columns = self.sides.factors[:, :1] if self.sides.shared else self.sides.factors
+        for factors in columns.T:
+            yield np.tensordot(factors, self.moments.grams, axes=1)
+
+    def targets(self) -> NDArray[np.float64]:
+        """Return the right-hand sides ``E'N_r d`` (q, k)."""
+        return self.moments.sums.T @ (self.sides.factors * self.sides.signs)
+
+    def energies(self) -> NDArray[np.float64]:
+        """Return ``d'N_r d`` (k,)."""
+        return self.moments.totals @ self.sides.factors
+
+    def certify(self, Z: NDArray[np.float64]) -> Certificate:
+        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
+        return self.judge(Z, self.images(Z[:, :, None])[:, :, 0])
+
+    def images(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``E'N_r E z`` for one or more solutions of every problem, Z and images (q, k, m)."""
+        if self.sides.shared:
+            return np.tensordot(next(self.hessians()), Z, axes=1)
+        return np.stack([hessian @ Z[:, r] for r, hessian in enumerate(self.hessians())], axis=1)
+
+    def judge(self, Z: NDArray[np.float64], images: NDArray[np.float64]) -> Certificate:
+        """Certify the solutions Z by their images, which do not depend on C."""
+        targets = self.targets()
+        slopes = targets - images
+        fit = float(self.energies().sum() - np.vdot(Z, targets))
+        errors = fit - float(np.vdot(Z, slopes))
+        primal = 0.5 * self.C * errors + 0.5 * float(np.vdot(Z, Z))
+        dual = self.C * fit - 0.5 * self.C * errors - 0.5 * self.C**2 * float(np.vdot(slopes, slopes))
+        scale = sum(np.linalg.norm(part, axis=0) for part in (targets, images, Z / self.C))
+        residual = max(map(_ratio, np.linalg.norm(slopes - Z / self.C, axis=0), scale))
+        return Certificate.of(primal, dual, infeasibility=residual)
+
+
+@dataclass(frozen=True, slots=True)
+class ProximalRows:
+    """The same problems, stated by their rows: slower to touch, but nothing is lost by squaring.
+
+    Attributes
+    ----------
+    X, labels, weights : the data, dense or CSR.
+    sides, C : as for `NormalEquations`.
+    transform : maps rows of `X` to their features B; None where they are the features.
+    chunk_rows : how many rows are transformed at a time.
+    """
+
+    X: Any
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    sides: Sides
+    C: float
+    transform: Callable[[Any], NDArray] | None = None
+    chunk_rows: int = 4096
+
+    def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield features B, signs (n, m) and weights N (n, m) of some rows at a time."""
+        for first in range(0, len(self.labels), self.chunk_rows):
+            part = slice(first, first + self.chunk_rows)
+            B = self.X[part] if self.transform is None else self.transform(self.X[part])
+            if not sparse.issparse(B):
+                B = np.asarray(B, dtype=np.float64)
+            labels = self.labels[part]
+            yield B, self.sides.signs[labels], self.sides.factors[labels] * self.weights[part, None]
+
+    def slopes(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return ``E'N_r (d - E z_r)`` (q, k) and the summed weighted squared errors."""
+        slopes = np.zeros_like(Z)
+        squares = 0.0
+        for B, signs, N in self.chunks():
+            errors = signs - (B @ Z[:-1] - Z[-1])
+            slopes += _augmented_sums(B, N * errors)
+            squares += float(np.vdot(N * errors, errors))
+        return slopes, squares
+
+    def certify(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64] | None = None) -> Certificate:
+        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified.
+
+        The dual value is that of `multipliers` (n, k) where given, else of those that belong to Z.
+        """
+        slopes, squares = self.slopes(Z)
+        primal = 0.5 * self.C * squares + 0.5 * float(np.vdot(Z, Z))
+        if multipliers is None:
+            gradient = Z - self.C * slopes
+            dual = primal - 0.5 * float(np.vdot(gradient, gradient))
+        else:
+            gradient, dual = self._dual(Z, multipliers)
+        targets = np.sum([_augmented_sums(B, N * signs) for B, signs, N in self.chunks()], axis=0)
+        scale = sum(np.linalg.norm(part, axis=0) for part in (targets, targets - slopes, Z / self.C))
+        residual = max(map(_ratio, np.linalg.norm(gradient, axis=0) / self.C, scale))
+        return Certificate.of(primal, dual, infeasibility=residual)
+
+    def _dual(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return ``z - A'alpha`` and ``d'N^(1/2) alpha - |alpha|^2/(2C) - |A'alpha|^2/2``, with A = N^(1/2) E."""
+        value, image, first = -float(np.vdot(multipliers, multipliers)) / (2.0 * self.C), np.zeros_like(Z), 0
+        for B, signs, N in self.chunks():
+            weighted = np.sqrt(N) * multipliers[first : first + len(signs)]
+            value += float(np.vdot(weighted, signs))
+            image += _augmented_sums(B, weighted)
+            first += len(signs)
+        return Z - image, value - 0.5 * float(np.vdot(image, image))
+
+
+def _augmented_sums(B: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``E'weights`` (q, k) for ``E = [B, -1]``."""
+    return np.vstack([B.T @ weights, -weights.sum(axis=0)])
+
+
+def _ratio(part: Any, whole: Any) -> float:
+    return float(part / whole) if whole > 0 else 0.0

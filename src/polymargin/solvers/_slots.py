@@ -1,0 +1,168 @@
+"""Hinges and maxima seen as one: blocks of slots, for the solvers that treat both kinds of losses alike.
+
+Every loss is ``weight_b max_q margin_bq(f)`` over the few slots q of a block b: the two slots of a hinge
+are its argument and zero, those of a maximum the classes. Its dual block ``alpha_b >= 0`` sums to `weight_b`, and
+the coefficients of the problem are ``R = -tilt - gather(alpha)``.
+
+The curvature that a positive diagonal `theta` in the slots puts on the scores of an example,
+``sum_b A_b' (diag(theta_b) - theta_b theta_b'/sum theta_b) A_b``, is a combination ``sum_t w_t atom_t atom_t'``
+of few fixed vectors with non-negative weights: one a class for Lee, Lin & Wahba, one a pair of classes otherwise.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polymargin.coding import class_pairs
+from polymargin.problems.hinge import BoxLosses, SimplexLosses
+
+Array = NDArray[np.float64]
+
+
+class Slots(Protocol):
+    """Blocks of slots; arrays over slots have shape (blocks, slots)."""
+
+    weight: Array
+    offsets: Array
+    atoms: Array
+
+    def lift(self, F: Array) -> Array:
+        """Return the linear part of the slots' margins at the scores `F`."""
+        ...
+
+    def gather(self, alpha: Array) -> Array:
+        """Return the adjoint of `lift`, (n, k)."""
+        ...
+
+    def atom_weights(self, theta: Array, rows: slice) -> Array:
+        """Return the weights of the atoms, (rows, atoms), that `theta` gives the examples `rows`."""
+        ...
+
+    def from_dual(self, dual: Array) -> Array:
+        """Return the slots of a dual point of the problem."""
+        ...
+
+    def to_dual(self, alpha: Array) -> Array:
+        """Return the dual point of the problem that the slots stand for."""
+        ...
+
+
+def slots_of(losses: BoxLosses | SimplexLosses) -> Slots:
+    """Return the blocks of slots of some losses."""
+    return BoxSlots(losses) if isinstance(losses, BoxLosses) else SimplexSlots(losses)
+
+
+class BoxSlots:
+    """Two slots a hinge of positive weight: its argument, and zero."""
+
+    def __init__(self, losses: BoxLosses):
+        self.losses = losses
+        self.example, self.hinge = np.nonzero(losses.upper)
+        self.weight = losses.upper[self.example, self.hinge]
+        self.offsets = np.tile([losses.offset, 0.0], (len(self.weight), 1))
+        self.starts = np.searchsorted(self.example, np.arange(losses.n_examples + 1))
+        self.atoms, atom_of = _unique_up_to_sign(losses.directions)
+        self.atom = atom_of[losses.labels[self.example], self.hinge]
+
+    def lift(self, F: Array) -> Array:
+        """Return the linear part of the slots' margins at the scores `F`."""
+        inner = self.losses.slopes(F)[self.example, self.hinge]
+        return np.column_stack([inner, np.zeros_like(inner)])
+
+    def gather(self, alpha: Array) -> Array:
+        """Return the adjoint of `lift`, (n, k)."""
+        return -self.losses.coefficients(self.to_dual(alpha))
+
+    def atom_weights(self, theta: Array, rows: slice) -> Array:
+        """Return the weights of the atoms that `theta` gives the examples `rows`."""
+        part = slice(self.starts[rows.start], self.starts[rows.stop])
+        n_rows, n_atoms = rows.stop - rows.start, len(self.atoms)
+        cell = (self.example[part] - rows.start) * n_atoms + self.atom[part]
+        weights = np.bincount(cell, _harmonic(theta[part]), minlength=n_rows * n_atoms)
+        return weights.astype(np.float64, copy=False).reshape(n_rows, n_atoms)
+
+    def from_dual(self, dual: Array) -> Array:
+        """Return the slots of a dual point of the problem."""
+        used = dual[self.example, self.hinge]
+        return np.column_stack([used, self.weight - used])
+
+    def to_dual(self, alpha: Array) -> Array:
+        """Return the dual point of the problem that the slots stand for."""
+        dual = np.zeros_like(self.losses.upper)
+        dual[self.example, self.hinge] = alpha[:, 0]
+        return dual
+
+
+class SimplexSlots:
+    """One slot a class; blocks are sorted by example."""
+
+    def __init__(self, losses: SimplexLosses):
+        n, k = losses.n_examples, losses.n_classes
+        self.order = np.argsort(losses.example, kind="stable")
+        self.example = losses.example[self.order]
+        self.weight = losses.weight[self.order]
+        self.anchor = losses.anchor[self.order]
+        self.offsets = losses.offset * (np.arange(k) != self.anchor[:, None])
+        self.starts = np.searchsorted(self.example, np.arange(n + 1))
+        self.one_each = len(self.example) == n and bool((self.example == np.arange(n)).all())
+        self.owner = sparse.csr_array(
+            (np.ones(len(self.example)), np.arange(len(self.example)), self.starts), shape=(n, len(self.example))
+        )
+        first, second = class_pairs(k).T
+        self.atoms = np.eye(k)[first] - np.eye(k)[second]
+
+    def lift(self, F: Array) -> Array:
+        """Return the linear part of the slots' margins at the scores `F`."""
+        scores = F if self.one_each else F[self.example]
+        return scores - scores[np.arange(len(self.anchor)), self.anchor][:, None]
+
+    def gather(self, alpha: Array) -> Array:
+        """Return the adjoint of `lift`, (n, k)."""
+        blocks = np.arange(len(self.anchor))
+        moved = alpha.copy()
+        moved[blocks, self.anchor] = 0.0
+        moved[blocks, self.anchor] = -row_sums(moved)
+        return moved if self.one_each else self.owner @ moved
+
+    def atom_weights(self, theta: Array, rows: slice) -> Array:
+        """Return the weights of the atoms that `theta` gives the examples `rows`."""
+        first, last = self.starts[rows.start], self.starts[rows.stop]
+        part = theta[first:last]
+        scaled = part / row_sums(part)[:, None]
+        weights = np.empty((len(part), len(self.atoms)))
+        at, k = 0, part.shape[1]
+        for a in range(k - 1):
+            np.multiply(scaled[:, a : a + 1], part[:, a + 1 :], out=weights[:, at : at + k - 1 - a])
+            at += k - 1 - a
+        return weights if self.one_each else self.owner[rows, first:last] @ weights
+
+    def from_dual(self, dual: Array) -> Array:
+        """Return the slots of a dual point of the problem."""
+        return dual[self.order]
+
+    def to_dual(self, alpha: Array) -> Array:
+        """Return the dual point of the problem that the slots stand for."""
+        dual = np.empty_like(alpha)
+        dual[self.order] = alpha
+        return dual
+
+
+def row_sums(array: Array) -> Array:
+    """Return the sums over the slots of every block: as a product, much faster than `sum` on short rows."""
+    return array @ np.ones(array.shape[1])
+
+
+def _harmonic(theta: Array) -> Array:
+    """Curvature of hinges: half the harmonic mean of the two slots."""
+    return theta[:, 0] / (1.0 + theta[:, 0] / theta[:, 1])
+
+
+def _unique_up_to_sign(directions: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return the different vectors (atoms, k) of a table (k, k, k) of directions, and their places in it."""
+    k = directions.shape[-1]
+    flat = directions.reshape(-1, k)
+    leading = np.take_along_axis(flat, (flat != 0).argmax(axis=1)[:, None], axis=1)
+    atoms, places = np.unique(flat * np.where(leading < 0, -1.0, 1.0), axis=0, return_inverse=True)
+    return atoms, places.reshape(k, k)

@@ -1,0 +1,138 @@
+"""Newton refinement (Algorithm 1 of Fung & Mangasarian): slide and scale scores to the least margin errors.
+
+Along scores ``s_i = B_i v`` of a direction v, of class r with signs d and weights omega, (12) reads
+
+    min over (a, g)   C/2 sum_i omega_i (1 - d_i (a s_i - g))_+^2 + 1/2 (a^2 |v|^2 + g^2).
+
+A step needs six sums over the rows, which add up over chunks: this is all that a stream has to pass on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.coding import one_vs_rest_signs
+
+MAX_ITER = 100
+SHORTEST_STEP = 1e-9
+BLOCK_ROWS = 4096  # rows whose scores stay in the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """The refined scores ``scale * s - offset`` of every class.
+
+    Attributes
+    ----------
+    scale, offset : (k,) the paper's lambda and gamma.
+    n_iter : (k,) Newton steps.
+    objective : (k,) values of (12).
+    gap : (k,) upper bounds on what is left to gain, relative to ``max(1, objective)``.
+    """
+
+    scale: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    n_iter: NDArray[np.intp]
+    objective: NDArray[np.float64]
+    gap: NDArray[np.float64]
+
+
+Sums = NDArray[np.float64]
+"""(6, k): over rows with positive error t, weighted sums of ``t^2, d s t, d t, s^2, s, 1``."""
+
+
+def margin_sums(
+    scores: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    offset: NDArray[np.float64],
+) -> Sums:
+    """Return the sums (6, k) of rows with scores (n, k); rows of class c weigh ``weights * factors[c]`` (k,)."""
+    sums = np.zeros((6, scores.shape[1]))
+    for first in range(0, len(scores), BLOCK_ROWS):
+        part = slice(first, first + BLOCK_ROWS)
+        s, d, w = scores[part], one_vs_rest_signs(labels[part], len(factors)), factors[labels[part]]
+        errors = 1.0 - d * (scale * s - offset)
+        w *= weights[part, None]
+        w *= errors > 0
+        pull = w * errors
+        sums[0] += np.einsum("ij,ij->j", pull, errors)
+        pull *= d
+        sums[1] += np.einsum("ij,ij->j", pull, s)
+        sums[2] += pull.sum(axis=0)
+        sums[5] += w.sum(axis=0)
+        w *= s
+        sums[3] += np.einsum("ij,ij->j", w, s)
+        sums[4] += w.sum(axis=0)
+    return sums
+
+
+def refine(
+    sums_at: Callable[[NDArray[np.float64], NDArray[np.float64]], Sums],
+    squared_norms: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    C: float,
+    *,
+    tol: float = 1e-13,
+) -> Refinement:
+    """Minimise (12) for all classes together.
+
+    Parameters
+    ----------
+    sums_at : returns the sums over all rows at given (scale, offset); called once a step.
+    squared_norms : (k,) of the directions v.
+    offset : (k,) where to start; the scale starts at one.
+    C : the paper's nu.
+    tol : relative gap at which to stop.
+    """
+    k = len(offset)
+    point = np.vstack([np.ones(k), offset])
+    ridge = np.vstack([np.where(squared_norms > 0, squared_norms, 1.0), np.ones(k)])
+    value, gradient, hessian = _model(sums_at(*point), point, ridge, C)
+    n_iter = np.zeros(k, dtype=np.intp)
+    solved = _gap(gradient, ridge, value) <= tol
+    for _ in range(MAX_ITER):
+        if solved.all():
+            break
+        n_iter += ~solved
+        step = np.where(solved, 0.0, -np.linalg.solve(hessian, gradient.T[:, :, None])[:, :, 0].T)
+        decrease = -np.einsum("ij,ij->j", gradient, step)
+        enough = value + 1e-14 * np.abs(value)
+        length = np.ones(k)
+        while True:
+            trial = point + length * step
+            trial_value, gradient, trial_hessian = _model(sums_at(*trial), trial, ridge, C)
+            short = trial_value > enough - 1e-4 * length * decrease
+            if not short.any() or length.min() < SHORTEST_STEP:
+                break
+            length = np.where(short, 0.5 * length, length)
+        # a full step within one piece of the piecewise quadratic ends in its minimum
+        same_piece = (trial_hessian == hessian).all(axis=(1, 2)) & (length == 1.0)
+        point, value, hessian = trial, trial_value, trial_hessian
+        solved |= same_piece | (_gap(gradient, ridge, value) <= tol) | (length < SHORTEST_STEP)
+    return Refinement(point[0], point[1], n_iter, value, _gap(gradient, ridge, value))
+
+
+def _model(
+    sums: Sums, point: NDArray[np.float64], ridge: NDArray[np.float64], C: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Value (k,), gradient (2, k) by (14) and generalised Hessian (k, 2, 2) by (15)."""
+    squares, pull_scores, pull, scores_squared, scores, total = sums
+    value = 0.5 * C * squares + 0.5 * (ridge * point**2).sum(axis=0)
+    gradient = C * np.vstack([-pull_scores, pull]) + ridge * point
+    hessian = np.empty((len(value), 2, 2))
+    hessian[:, 0, 0] = C * scores_squared + ridge[0]
+    hessian[:, 0, 1] = hessian[:, 1, 0] = -C * scores
+    hessian[:, 1, 1] = C * total + ridge[1]
+    return value, gradient, hessian
+
+
+def _gap(
+    gradient: NDArray[np.float64], ridge: NDArray[np.float64], value: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Bound the relative distance to the optimal value, by the strong convexity that the ridge gives."""
+    return 0.5 * (gradient**2 / ridge).sum(axis=0) / np.maximum(1.0, value)

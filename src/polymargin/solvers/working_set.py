@@ -1,0 +1,57 @@
+"""What a loss adds to the decomposition: feasible points, violating examples, steps on a working set."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """How long one stretch of native work lasts: until the violation has fallen by a factor, or so many steps."""
+
+    reduction: float
+    max_steps: int
+
+
+class InnerLoop(Protocol):
+    """What a loss adds to the frame."""
+
+    def start(self) -> NDArray[np.float64]:
+        """Return a feasible dual point."""
+        ...
+
+    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the point with its bounds, and the class sums of R, right to rounding."""
+        ...
+
+    def extremes(
+        self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
+    ) -> NDArray[np.intp]:
+        """Return the examples of the most violating moves, `count` for each kind of move."""
+        ...
+
+    def improve(
+        self,
+        rows: NDArray[np.intp],
+        K: NDArray[np.float64],
+        dual: NDArray[np.float64],
+        H: NDArray[np.float64],
+        burst: Burst,
+    ) -> NDArray[np.float64]:
+        """Return a better dual of the examples `rows`, given their block of kernel matrix, dual and scores."""
+        ...
+
+
+class IndefiniteKernelError(ValueError):
+    """The kernel matrix has a direction of negative curvature, so that the problem has no solution."""
+
+
+def check_curvature(lowest: float, K: NDArray[np.float64]) -> None:
+    """Raise if a curvature that an inner loop met is below zero by more than rounding explains."""
+    if lowest < -1e-6 * float(np.abs(K.diagonal()).max()):
+        raise IndefiniteKernelError(
+            "The kernel matrix must be positive semi-definite, but a direction of curvature "
+            f"{lowest:.3g} was found."
+        )

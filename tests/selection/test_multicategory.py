@@ -1,0 +1,86 @@
+"""The search over C and the kernel width."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.preprocessing import scale
+
+from polymargin import MarginSearch, MulticategorySVC
+from polymargin.selection.criteria import gacv, loo
+from tests.simulate import blobs
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return scale(X), y
+
+
+@pytest.mark.parametrize("criterion", ["loo", "gacv"])
+def test_the_table_holds_what_single_fits_give(criterion):
+    data = blobs(np.random.default_rng(0), 40, 2, 3)
+    search = MarginSearch(MulticategorySVC(tol=1e-8), Cs=[1.0, 0.1], gammas=[0.5, 2.0], criterion=criterion)
+    results = search.fit(*data).results_
+    assert list(results["C"]) == [0.1, 1.0, 0.1, 1.0]
+    for at in range(4):
+        model = MulticategorySVC(C=results["C"][at], gamma=results["gamma"][at], tol=1e-8).fit(*data)
+        assert results["loo"][at] == pytest.approx(loo(model), rel=1e-4)
+        assert results["gacv"][at] == pytest.approx(gacv(model), rel=1e-4)
+        assert results["n_support"][at] == len(model.support_)
+    assert search.best_score_ == results["criterion"].min() == results[criterion].min()
+
+
+def test_the_winner_is_as_if_fitted_alone(iris):
+    search = MarginSearch(MulticategorySVC(tol=1e-8), Cs=[0.1, 1.0], gammas=[0.2]).fit(*iris)
+    alone = MulticategorySVC(**search.best_params_, tol=1e-8).fit(*iris)
+    np.testing.assert_allclose(search.decision_function(iris[0]), alone.decision_function(iris[0]), atol=1e-5)
+    assert search.certificate_ == search.best_estimator_.certificate_
+    assert search.converged_
+
+
+def test_folds_agree_with_grid_search(iris):
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    grid = {"C": [0.05, 1.0], "gamma": [0.05, 1.0]}
+    ours = MarginSearch(MulticategorySVC(tol=1e-6), Cs=grid["C"], gammas=grid["gamma"], criterion=folds).fit(*iris)
+    theirs = GridSearchCV(MulticategorySVC(tol=1e-6), grid, cv=folds).fit(*iris).cv_results_
+    errors = {
+        (p["C"], p["gamma"]): 1 - s for p, s in zip(theirs["params"], theirs["mean_test_score"], strict=True)
+    }
+    for C, gamma, error in zip(*(ours.results_[name] for name in ("C", "gamma", "error")), strict=True):
+        # fold sizes differ by one, so the mean over folds and the mean over rows do by a little
+        assert error == pytest.approx(errors[C, gamma], abs=2e-3)
+
+
+def test_exact_leave_one_out(iris):
+    X, y = iris[0][::7], iris[1][::7]
+    search = MarginSearch(MulticategorySVC(tol=1e-8), Cs=[0.5], gammas=[0.3], criterion="loo_exact").fit(X, y)
+    losses = []
+    for i in range(len(y)):
+        rest = np.delete(np.arange(len(y)), i)
+        f = MulticategorySVC(C=0.5, gamma=0.3, tol=1e-8).fit(X[rest], y[rest]).decision_function(X[[i]])[0]
+        losses.append(np.maximum(f + 0.5, 0)[np.arange(3) != y[i]].sum())
+    assert search.best_score_ == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_default_grid_and_progress(iris, capsys):
+    X, y = iris[0][::3], iris[1][::3]
+    search = MarginSearch(verbose=True).fit(X, y)
+    assert len(search.results_["C"]) == 8 * 7
+    assert "7/7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"Cs": []}, "Cs must hold at least one value"),
+        ({"Cs": [1.0, -1.0]}, "Cs must be a finite number greater than 0, got -1.0"),
+        ({"gammas": [0.0]}, "gammas must be a finite number greater than 0"),
+        ({"criterion": "aic"}, "criterion must be one of 'loo', 'gacv', 'loo_exact', got 'aic'"),
+        ({"estimator": MulticategorySVC(kernel="linear"), "gammas": [1.0]}, "gammas must be None"),
+        ({"estimator": MulticategorySVC(loss="weston"), "criterion": "gacv"}, "'gacv' is defined for loss='lee'"),
+    ],
+)
+def test_bad_input(iris, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MarginSearch(**arguments).fit(*iris)

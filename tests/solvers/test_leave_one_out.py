@@ -1,0 +1,72 @@
+"""Frozen leave-one-out against refits: equal wherever the active set does not change."""
+
+import numpy as np
+import pytest
+
+from polymargin.estimators.multicategory import hinge_losses, solver_for
+from polymargin.gram import DenseGram, Kernel
+from polymargin.problems.hinge import HingePoint, HingeProblem
+from polymargin.solvers.contract import Settings
+from polymargin.solvers.leave_one_out import free_directions, frozen_left_out_scores
+from tests.simulate import blobs, random_costs
+
+EXACT = Settings(tol=1e-11)
+
+
+def solve(problem):
+    return solver_for(problem).solve(problem, EXACT).point
+
+
+def active_set(losses, dual):
+    """What is at which bound, as a comparable value."""
+    example, direction = free_directions(losses, dual)
+    return {(int(i), tuple(np.round(d, 6))) for i, d in zip(example, direction, strict=True)}
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_equals_a_refit_where_the_active_set_stays(loss, fit_intercept):
+    rng = np.random.default_rng(3)
+    stayed = 0
+    for _ in range(3):
+        X, y = blobs(rng, 24, 2, 3, spread=1.5)
+        K = Kernel("rbf", 0.5)(X)
+        costs = random_costs(rng, 3) if loss != "crammer" else 1.0 - np.eye(3)
+        upper = 0.5 * costs[y]
+        problem = HingeProblem(DenseGram(K), hinge_losses(loss, y, upper), fit_intercept)
+        point = solve(problem)
+        left_out = frozen_left_out_scores(problem, point)
+        free = active_set(problem.losses, point.dual)
+        for i in range(len(y)):
+            rest = np.delete(np.arange(len(y)), i)
+            smaller = HingeProblem(
+                DenseGram(K[np.ix_(rest, rest)]), hinge_losses(loss, y[rest], upper[rest]), fit_intercept
+            )
+            refit = solve(smaller)
+            of_rest = {(a - (a > i), d) for a, d in free if a != i}
+            bound_alike = np.allclose(
+                np.isclose(refit.dual, 0.0, atol=1e-9), np.isclose(point.dual[rest], 0.0, atol=1e-9)
+            )
+            if active_set(smaller.losses, refit.dual) == of_rest and bound_alike and len(of_rest) > 4:
+                stayed += 1
+                scores = K[i, rest] @ smaller.coefficients(refit.dual) + refit.intercept
+                np.testing.assert_allclose(left_out[i], scores, atol=1e-6)
+    assert stayed >= 5
+
+
+def test_rows_without_coefficients_keep_their_scores():
+    X = np.array([[-3.0], [-1.0], [1.0], [3.0]])
+    y = np.array([0, 0, 1, 1])
+    problem = HingeProblem(DenseGram(X @ X.T), hinge_losses("lee", y, 10.0 * (1 - np.eye(2))[y]))
+    point = solve(problem)
+    R = problem.coefficients(point.dual)
+    assert not R[[0, 3]].any()
+    scores = problem.gram.matmul(R) + point.intercept
+    np.testing.assert_allclose(frozen_left_out_scores(problem, point)[[0, 3]], scores[[0, 3]])
+
+
+def test_without_any_coefficient_nothing_changes():
+    y = np.array([0, 1, 2])
+    problem = HingeProblem(DenseGram(np.eye(3)), hinge_losses("lee", y, (1 - np.eye(3))[y]))
+    point = HingePoint(np.zeros((3, 3)), np.zeros(3))
+    np.testing.assert_array_equal(frozen_left_out_scores(problem, point), np.zeros((3, 3)))
