@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.svm import SVC
-from tests.oracles import hinge_optimum
-from tests.simulate import blobs, random_costs
 
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingeProblem, crammer_singer, weston_watkins
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.decomposition import Decomposition
+from tests.oracles import hinge_optimum
+from tests.simulate import blobs, random_costs
 
 TOL = 1e-9
 LOSSES = ["weston", "crammer"]

@@ -8,7 +8,8 @@ The losses are blocks of slots (see `_slots`): with margins ``m(F)``, epigraph v
 Eliminating alpha, s and xi leaves a system in the few unknowns Z of ``F = X Z B'`` (B the zero-sum basis, X with a
 column of ones for the intercept), whose matrix ``I + sum_t (B'a_t)(B'a_t)' kron X' diag(w_t) X`` is a sum over the
 atoms a_t of the losses, assembled by weighted products of the features with themselves. The blocks' sums and the
-definition of s hold from the start; the first condition holds in the limit, and to rounding in the point that is returned.
+definition of s hold from the start; the first condition holds in the limit, and to
+rounding in the point that is returned.
 
 Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior point method. SIAM J. Optimization.
 """
