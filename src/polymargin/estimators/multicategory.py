@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state, gen_batches
 
 from polymargin.checks import check_choice, check_flag, check_real
@@ -32,10 +33,19 @@ from polymargin.solvers.block_descent import BlockDescent
 from polymargin.solvers.contract import Settings, Solver
 from polymargin.solvers.decomposition import Decomposition
 from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.proximal_newton import ProximalNewton
 
 LOSSES = ("lee", "weston", "crammer")
 INTERIOR_POINT_UNKNOWNS = 1000
 """Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
+INTERIOR_POINT_WORK = 3e8
+"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
+
+NEWTON_FEATURES = 1500
+"""Features up to which proximal Newton can factor its preconditioner."""
+
+SPARSE_ROWS = 1000
+"""Rows of sparse data beyond which coordinate descent is faster than a Gram matrix, whatever the features."""
 
 SCORING_BYTES = 2**27
 """Size of the kernel block that scoring forms at a time."""
@@ -246,8 +256,8 @@ class MulticategorySVC(MarginClassifier):
         if nystroem is not None:
             return FeatureGram(nystroem.transform(X))
         n, p = X.shape
-        whole_matrix_fits = 8e-6 * n * n <= self.cache_size
-        if kernel.name == "linear" and not (p > n and whole_matrix_fits):
+        gram_is_better = p > n and 8e-6 * n * n <= self.cache_size and not (issparse(X) and n > SPARSE_ROWS)
+        if kernel.name == "linear" and not gram_is_better:
             return FeatureGram(X)
         return make_gram(kernel, X, self.cache_size)
 
@@ -325,12 +335,10 @@ def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]
 
 def solver_for(problem: HingeProblem) -> Solver:
     """Choose the solver by the shape of the problem."""
-    match problem.gram:
-        case FeatureGram(features=features) if (features.shape[1] + 1) * (
-            problem.losses.n_classes - 1
-        ) <= INTERIOR_POINT_UNKNOWNS:
-            return InteriorPoint()
-        case FeatureGram():
-            return BlockDescent()
-        case _:
-            return Decomposition()
+    if not isinstance(problem.gram, FeatureGram):
+        return Decomposition()
+    n, p = problem.gram.features.shape
+    unknowns = (p + 1) * (problem.losses.n_classes - 1)
+    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
+        return InteriorPoint()
+    return ProximalNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.gram import FeatureGram, Gram
+from polymargin.gram import Gram
 from polymargin.problems.certificate import Certificate
 
 
@@ -188,15 +188,10 @@ def crammer_singer(labels: NDArray[np.intp], weight: NDArray[np.float64], n_clas
 
 @dataclass(frozen=True, slots=True)
 class HingePoint:
-    """A dual point, (n, k) for boxes and (P, k) for simplices, and the intercepts (k,).
-
-    A solver on explicit features may give the primal weights W (p, k) beside it; otherwise they are those of the
-    dual point, ``X'R``.
-    """
+    """A dual point, (n, k) for boxes and (P, k) for simplices, and the intercepts (k,)."""
 
     dual: NDArray[np.float64]
     intercept: NDArray[np.float64]
-    weights: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +220,9 @@ class HingeProblem:
         """Measure a point afresh; the gap is a proof only where the columns of R sum to zero."""
         R = self.coefficients(point.dual)
         H = self.gram.matmul(R)
+        F = H + point.intercept
         half_norm = 0.5 * float(np.vdot(R, H))
-        if point.weights is None:
-            F, primal = H + point.intercept, half_norm
-        else:
-            assert isinstance(self.gram, FeatureGram)
-            F = np.asarray(self.gram.features @ point.weights, dtype=np.float64) + point.intercept
-            primal = 0.5 * float(np.vdot(point.weights, point.weights))
-        primal += self.losses.value(F)
+        primal = half_norm + self.losses.value(F)
         if self.tilt is not None:
             primal += float(np.vdot(self.tilt, F))
         dual = self.losses.dual_linear(point.dual) - half_norm

@@ -41,6 +41,8 @@ _FIRST_WIDTH = 4.0
 _NARROWER = 0.25
 _INEXACT = 0.3
 """Part of the slack up to which the smooth problem need not be solved more exactly."""
+_EXACTNESS = 1e-5
+"""The same once the gap is small enough, for then W is given up for the dual point's own weights X'R."""
 _CHOLESKY_FEATURES = 1500
 _PATIENCE = 60
 """Newton steps without progress after which only rounding can be left."""
@@ -65,20 +67,24 @@ class ProximalNewton:
         with Progress(settings, observer) as progress:
             model = _Smoothed(problem, progress, start)
             iterate = best = model.first(start)
-            found, newest = None, 0
+            newest, exactness = 0, _EXACTNESS
             for iteration in progress:
                 progress.record(iterate.primal, iterate.primal - iterate.gap)
                 if iterate.relative_gap < best.relative_gap:
                     best, newest = iterate, iteration
-                if iterate.relative_gap <= settings.tol:
-                    found = model.certified(iterate)
-                    if found[1].within(settings.tol):
-                        return progress.finish(*found)
-                if iteration - newest > _PATIENCE:
+                elif iteration - newest > _PATIENCE:
                     progress.status = Status.STALLED
                     break
-                if iterate.inexact <= _INEXACT * iterate.slack:
-                    iterate = model.narrow(iterate)
+                if iterate.relative_gap > settings.tol:
+                    narrow = iterate.inexact <= _INEXACT * iterate.slack
+                elif narrow := iterate.inexact <= exactness * iterate.slack:
+                    point, certificate = model.certified(iterate)
+                    if certificate.within(settings.tol):
+                        return progress.finish(point, certificate)
+                    exactness *= 0.01
+                    narrow = exactness < 1e-12
+                if narrow:
+                    iterate, exactness = model.narrow(iterate), _EXACTNESS
                 iterate = model.newton_step(iterate)
             return progress.finish(*model.certified(best))
 
@@ -146,7 +152,7 @@ class _Smoothed:
         W, b = np.zeros((self.X.shape[1], self.k)), np.zeros(self.k)
         if start is not None:
             R = self.problem.coefficients(start.dual)
-            W = np.asarray(self.X.T @ R) if start.weights is None else start.weights
+            W = np.asarray(self.X.T @ R)
             b = start.intercept
         F = np.asarray(self.X @ W) + b
         return self.iterate(W, b, F, self.answer(F))
@@ -223,11 +229,11 @@ class _Smoothed:
         return direction
 
     def certified(self, iterate: _Iterate) -> tuple[HingePoint, Certificate]:
-        """Balance the dual point and certify the pair."""
+        """Balance the dual point and certify it with the intercepts."""
         dual = balanced(self.problem, iterate.alpha) if self.problem.fit_intercept else iterate.alpha
         if dual is None:
             dual = resting_dual(self.problem.losses)
-        point = HingePoint(dual, iterate.b - iterate.b.mean(), iterate.W)
+        point = HingePoint(dual, iterate.b - iterate.b.mean())
         return point, self.problem.certify(point)
 
 
@@ -323,7 +329,7 @@ def _conjugate_gradients(
     preconditioned = preconditioner(residual)
     search, size = preconditioned, float(np.vdot(residual, preconditioned))
     steps = 0
-    while np.linalg.norm(residual) > tolerance and steps < limit and not (steps and progress.out_of_time()):
+    while size > 0.0 and steps < limit and np.linalg.norm(residual) > tolerance:
         steps += 1
         image = product(search)
         step = size / float(np.vdot(search, image))
@@ -333,4 +339,6 @@ def _conjugate_gradients(
         following = float(np.vdot(residual, preconditioned))
         search = preconditioned + (following / size) * search
         size = following
+        if progress.out_of_time():
+            break
     return solution, steps
