@@ -415,8 +415,8 @@ class ProximalSVC(MarginClassifier):
             self.dual_coef_ = V.T
         self.intercept_ = -offset
 
-    def _geometry(self, totals: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return what the refinement starts from: factors of the rows, squared norms and offsets of the classes."""
+    def _geometry(self, totals: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray]:
+        """Return what the refinement starts from: factors of the rows, squared norms and offsets."""
         V, offset = self._proximal[:-1], self._proximal[-1]
         factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
         return factors, np.einsum("ij,ij->j", V, V), offset

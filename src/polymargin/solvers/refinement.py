@@ -138,13 +138,13 @@ def refine_rows(
 
     Many rows are thinned out first: their optimum is near that of all rows, which saves most passes over them.
     """
-    start: dict[str, NDArray[np.float64]] = {"offset": offset}
+    scale = None
     stride = len(scores) // THINNED_ROWS
     if stride > 1:
-        few = (scores[::stride], labels[::stride], stride * weights[::stride], factors)
+        few = (scores[::stride].copy(), labels[::stride].copy(), stride * weights[::stride], factors)
         near = refine(partial(margin_sums, *few), squared_norms, offset, C)
-        start = {"offset": near.offset, "scale": near.scale}
-    return refine(partial(margin_sums, scores, labels, weights, factors), squared_norms, C=C, **start)
+        scale, offset = near.scale, near.offset
+    return refine(partial(margin_sums, scores, labels, weights, factors), squared_norms, offset, C, scale=scale)
 
 
 def _model(
