@@ -5,10 +5,15 @@ from importlib.metadata import version as _version
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
+from polymargin.estimators.shared import SharedStructureSVC
+from polymargin.estimators.sparse import SparseSVC
+from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
+from polymargin.selection.rejection import RejectOptionClassifier
+from polymargin.selection.scoring import expected_cost, make_cost_scorer
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -18,7 +23,13 @@ __all__ = [
     "NewtonRefinement",
     "ProximalSVC",
     "ProximalSVCCV",
+    "RejectOptionClassifier",
+    "SharedStructureSVC",
+    "SparseSVC",
+    "TraceNormSVC",
+    "expected_cost",
     "gacv",
     "loo",
+    "make_cost_scorer",
     "proximal_path",
 ]
