@@ -75,7 +75,7 @@ def resolve_kernel(
     if gamma == "auto" and isinstance(gamma, str):
         number = 1.0 / X.shape[1]
     elif gamma == "scale" and isinstance(gamma, str):
-        variance = _weighted_variance(X, weights)
+        variance = _weighted_variance(X, weights) if kernel in _KERNEL_PARAMETERS else 1.0
         number = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     elif isinstance(gamma, str):
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}.")
