@@ -4,20 +4,36 @@ from importlib.metadata import version as _version
 
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
+from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.estimators.shared import SharedStructureSVC
+from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.proximal import ProximalSVCCV, proximal_path
+from polymargin.selection.rejection import RejectOptionClassifier
+from polymargin.selection.scoring import expected_cost, make_cost_scorer
+from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
 
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
     "MarginSearch",
     "MulticategorySVC",
+    "NewtonRefinement",
     "ProximalSVC",
+    "ProximalSVCCV",
+    "RejectOptionClassifier",
     "SharedStructureSVC",
+    "SharedStructureSearch",
+    "SparseSVC",
+    "TraceNormPath",
     "TraceNormSVC",
+    "expected_cost",
     "gacv",
     "loo",
+    "make_cost_scorer",
+    "proximal_path",
+    "trace_norm_path",
 ]

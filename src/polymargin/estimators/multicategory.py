@@ -239,12 +239,7 @@ class MulticategorySVC(MarginClassifier):
                 "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
             )
         data = self._training_set(X, y, sample_weight)
-        others = data.costs[~np.eye(data.n_classes, dtype=bool)].reshape(data.n_classes, -1)
-        if self.loss == "crammer" and np.any(others != others[:, :1]):
-            raise ValueError(
-                "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
-                f"maximum over classes, got {data.costs.tolist()}; loss='lee' and 'weston' use any costs."
-            )
+        check_costs_of_loss(self.loss, data.costs)
         return settings, data
 
     def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
@@ -305,6 +300,16 @@ class MulticategorySVC(MarginClassifier):
                 block = kernel(X[batch], self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_)
             scores[batch] = block @ self.dual_coef_.T
         return scores + self.intercept_
+
+
+def check_costs_of_loss(loss: str, costs: NDArray[np.float64]) -> None:
+    """Refuse costs (k, k) that the loss cannot use."""
+    others = costs[~np.eye(len(costs), dtype=bool)].reshape(len(costs), -1)
+    if loss == "crammer" and np.any(others != others[:, :1]):
+        raise ValueError(
+            "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
+            f"maximum over classes, got {costs.tolist()}; loss='lee' and 'weston' use any costs."
+        )
 
 
 def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses | SimplexLosses:

@@ -77,8 +77,7 @@ class _Hinges:
         dual = np.zeros(self.shape)
         dual[self.example, self.slot] = np.clip(u, 0.0, self.upper)
         if self.weight is not None:
-            total = dual.sum(axis=1)
-            dual *= np.minimum(1.0, self.weight / np.maximum(total, np.finfo(np.float64).tiny))[:, None]
+            dual /= np.maximum(1.0, dual.sum(axis=1) / self.weight)[:, None]
             anchor = np.zeros(self.shape[0], dtype=np.intp)
             anchor[self.example] = self.label
             dual[np.arange(len(dual)), anchor] = self.weight - dual.sum(axis=1)

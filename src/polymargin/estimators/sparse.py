@@ -1,0 +1,452 @@
+"""SparseSVC: which variable separates which classes (Guo, 2010)."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from polymargin.checks import check_choice, check_integer, check_real
+from polymargin.coding import class_pairs
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses, solver_for
+from polymargin.gram import FeatureGram
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import BoxLosses, HingeProblem, SimplexLosses
+from polymargin.problems.penalties import (
+    MAX_CLASSES_OF_WEIGHTED_FUSION,
+    FusionPenalty,
+    LassoPenalty,
+    Penalty,
+    SupnormPenalty,
+    adaptive_weights,
+    pair_differences,
+)
+from polymargin.problems.sparse import SparsePoint, SparseProblem
+from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.cutting_plane import CuttingPlanes
+
+PENALTIES = ("fusion", "supnorm", "l1", "l2")
+LOSSES = ("weston", "lee", "crammer")
+INITIAL_TOL = 1e-6
+"""Gap to which initial fits, which only give weights, are solved."""
+
+
+class SparseSVC(MarginClassifier):
+    """Linear multicategory SVM that tells which variable separates which classes.
+
+    Finds scores ``f_k(x) = w_k.x + b_k`` that sum to zero over the classes and minimise ::
+
+        J(W) + C * sum_i w_i loss(f(x_i), y_i)
+
+    with one of the penalties, ``tau`` being 1 unless `adaptive`,
+
+    - ``"fusion"``: ``sum_j sum_{k<l} tau_jkl |w_kj - w_lj|``: classes that variable j does not separate get
+      exactly the same coefficient;
+    - ``"supnorm"``: ``sum_j max_k tau_kj |w_kj|``: a variable enters or stays out for all classes;
+    - ``"l1"``: ``sum_kj tau_kj |w_kj|``;
+    - ``"l2"``: ``sum_kj w_kj^2``, which selects nothing.
+
+    and with the losses of `MulticategorySVC`. In the notation of the paper ``C = 1/lambda``, its loss (1) is
+    ``loss="lee"`` up to the scale of W, and its methods are
+
+    ====== ========= ==============      ====== ========= ==============
+    paper  penalty   adaptive            paper  penalty   adaptive
+    ====== ========= ==============      ====== ========= ==============
+    PF     fusion    False               APF    fusion    True
+    L1     l1        False               AL1    l1        True
+    SN     supnorm   False               ASN-I  supnorm   True
+    L2     l2        False               ASN-II supnorm   "per_variable"
+    ====== ========= ==============      ====== ========= ==============
+
+    The variables should be of one scale: `SparseSVCCV` standardises them itself.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed losses against the penalty.
+    penalty : {"fusion", "supnorm", "l1", "l2"}, default="fusion"
+        The penalty.
+    adaptive : bool, "per_variable" or array-like, default=False
+        Weights tau: False for ones; True for ``1/|w~_kj|^g`` or, with fusion, ``1/|w~_kj - w~_lj|^g``, from an
+        initial fit w~ with the l2 penalty; "per_variable" for one weight a variable, from the largest of these
+        sizes; or the weights themselves, (n_classes, n_features), for fusion (n_pairs, n_features) with the pairs
+        (0, 1), (0, 2), ... of `classes_`.
+    adaptive_power : float, default=1.0
+        The power g.
+    adaptive_rounds : int, default=1
+        How often weights are computed: from the second round on from the sparse fit of the round before.
+    initial_C : float, default=1.0
+        C of the initial fit.
+    loss : {"weston", "lee", "crammer"}, default="weston"
+        The loss. "lee" cannot find classes that lie between others.
+    cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Costs as in `MulticategorySVC`; with "crammer" one cost a true class.
+    priors : array-like, dict or None, default=None
+        Proportions of the classes in the population, where the sample does not have them.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the weights of the classes.
+    tol : float, default=1e-8
+        Relative duality gap to reach.
+    max_iter : int, default=-1
+        Limit of the rounds of cuts; -1 for none.
+    time_limit : float or None, default=None
+        Limit in seconds.
+    verbose : bool, default=False
+        Print a line a round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients; zeros and ties are exact.
+    intercept_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_samples, n_classes)
+        Multipliers of the hinges, between 0 and C times weight times cost; what certifies the fit.
+    weights_ : ndarray or None
+        The weights tau, in the shapes that `adaptive` takes; None for ones.
+    selected_features_ : ndarray of shape (n_selected,)
+        Positions of the variables with a coefficient other than 0.
+    fused_pairs_ : ndarray of bool, shape (n_pairs, n_features)
+        Whether the two classes of a pair have the same coefficient; pairs (0, 1), (0, 2), ... of `classes_`.
+    certificate_ : Certificate
+        Primal and dual objective of the problem over all variables, and their relative gap.
+    converged_ : bool
+        Whether the certificate is within `tol`.
+    n_iter_ : int
+        Rounds of cuts.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    References
+    ----------
+    J. Guo (2010). Class-specific variable selection for multicategory support vector machines. Statistics and Its
+    Interface 3(1), 19-26.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from polymargin import SparseSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC(C=0.1).fit(StandardScaler().fit_transform(X), y)
+    >>> model.certificate_.gap < 1e-8
+    True
+    >>> model.separations()[["feature", "partition"]]
+       feature  partition
+    0        3  2 > 0 = 1
+    1        2  1 = 2 > 0
+    2        1  0 > 1 = 2
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        penalty="fusion",
+        adaptive=False,
+        adaptive_power=1.0,
+        adaptive_rounds=1,
+        initial_C=1.0,
+        loss="weston",
+        cost_matrix=None,
+        priors=None,
+        class_weight=None,
+        tol=1e-8,
+        max_iter=-1,
+        time_limit=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.penalty = penalty
+        self.adaptive = adaptive
+        self.adaptive_power = adaptive_power
+        self.adaptive_rounds = adaptive_rounds
+        self.initial_C = initial_C
+        self.loss = loss
+        self.cost_matrix = cost_matrix
+        self.priors = priors
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SparseSVC":
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights; a weight of 2 equals the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        self._check_parameters()
+        data = self._training_set(X, y, sample_weight)
+        machine = Machine.of(data, self.loss)
+        self.weights_ = self._weights(machine, settings)
+        if self.penalty == "l2":
+            solution = machine.solve_l2(self.C, settings, observer=self._observer())
+        else:
+            problem = machine.problem(self.penalty, self.weights_, self.C)
+            solution = CuttingPlanes().solve(problem, settings, observer=self._observer())
+        self.classes_ = data.classes
+        self.coef_ = solution.point.coef
+        self.intercept_ = solution.point.intercept
+        self.dual_coef_ = self.C * machine.spread(solution.point.dual, data.rows, _num_samples(X))
+        self._conclude(solution, settings.tol)
+        return self
+
+    @property
+    def selected_features_(self) -> NDArray[np.intp]:
+        """Positions of the variables with a coefficient other than 0."""
+        check_is_fitted(self)
+        return np.flatnonzero(self.coef_.any(axis=0))
+
+    @property
+    def fused_pairs_(self) -> NDArray[np.bool_]:
+        """Whether the classes of a pair (rows) have the same coefficient of a variable (columns)."""
+        check_is_fitted(self)
+        return pair_differences(self.coef_) == 0.0
+
+    def pairwise_coef(self, a: Any, b: Any) -> NDArray[np.float64]:
+        """Return the coefficients of ``f_a - f_b``, zero where a variable does not separate classes a and b.
+
+        Parameters
+        ----------
+        a, b : class labels
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        check_is_fitted(self)
+        positions = []
+        for label in (a, b):
+            found = np.flatnonzero(self.classes_ == label)
+            if len(found) != 1:
+                raise ValueError(f"{label!r} is not among the classes {self.classes_.tolist()}.")
+            positions.append(found[0])
+        return self.coef_[positions[0]] - self.coef_[positions[1]]
+
+    def separations(self) -> Any:
+        """Tell for every selected variable which classes it separates.
+
+        Returns
+        -------
+        pandas.DataFrame, or a list of dicts where pandas is not installed
+            One row a selected variable, widest range of coefficients first: `feature`, `partition` (the groups of
+            classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and the
+            coefficient of every class.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        selected = self.selected_features_
+        ranges = np.ptp(self.coef_[:, selected], axis=0)
+        rows = [
+            {
+                "feature": names[j],
+                "partition": _partition(self.coef_[:, j], self.classes_),
+                **dict(zip(self.classes_.tolist(), self.coef_[:, j].tolist(), strict=True)),
+            }
+            for j in selected[np.argsort(-ranges, kind="stable")]
+        ]
+        try:
+            import pandas as pd
+        except ImportError:
+            return rows
+        return pd.DataFrame(rows, columns=["feature", "partition", *self.classes_.tolist()])
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        selected = self.selected_features_
+        return safe_sparse_dot(X[:, selected], self.coef_[:, selected].T, dense_output=True) + self.intercept_
+
+    def _check_parameters(self) -> None:
+        check_real("C", self.C, above=0.0)
+        check_real("initial_C", self.initial_C, above=0.0)
+        check_real("adaptive_power", self.adaptive_power, above=0.0)
+        check_integer("adaptive_rounds", self.adaptive_rounds, at_least=1)
+        check_choice("penalty", self.penalty, PENALTIES)
+        check_choice("loss", self.loss, LOSSES)
+        if isinstance(self.adaptive, str) and self.adaptive != "per_variable":
+            raise ValueError(
+                f"adaptive must be True, False, 'per_variable' or an array of weights, got {self.adaptive!r}."
+            )
+
+    def _weights(self, machine: "Machine", settings: Settings) -> NDArray[np.float64] | None:
+        """Return the weights tau that `adaptive` asks for, None for ones."""
+        flag = isinstance(self.adaptive, (bool, np.bool_, str))
+        if flag and not self.adaptive:
+            return None
+        if self.penalty == "l2":
+            raise ValueError(
+                f"adaptive must be False with penalty='l2', which has no weights, got {self.adaptive!r}."
+            )
+        machine.check_weighted(self.penalty)
+        if not flag:
+            return machine.given_weights(self.penalty, self.adaptive)
+        initial = Settings(max(settings.tol, INITIAL_TOL), settings.max_iter, settings.time_limit)
+        coef = machine.solve_l2(self.initial_C, initial).point.coef
+        for _ in range(self.adaptive_rounds - 1):
+            weights = self._weights_from(coef)
+            coef = CuttingPlanes().solve(machine.problem(self.penalty, weights, self.C), settings).point.coef
+        return self._weights_from(coef)
+
+    def _weights_from(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        sizes = pair_differences(coef) if self.penalty == "fusion" else np.abs(coef)
+        per_variable = isinstance(self.adaptive, str)
+        return adaptive_weights(sizes, power=self.adaptive_power, per_variable=per_variable)
+
+
+def _partition(coef: NDArray[np.float64], classes: NDArray) -> str:
+    """Name the groups of classes with equal coefficients, the highest first."""
+    groups = (" = ".join(map(str, classes[coef == value])) for value in np.unique(coef)[::-1])
+    return " > ".join(groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Training rows, repeated ones merged, and a loss over them: what a fit, a path and a search share.
+
+    Merging makes weights equal repetition to the last bit and the fit independent of the order of the rows, also
+    where the linear program has many solutions.
+
+    Attributes
+    ----------
+    X, losses : distinct rows and the loss over them, without C.
+    group : (n,) the distinct row that every training row is.
+    share : (n,) the part of its weight that a training row contributes.
+    """
+
+    X: Any
+    losses: BoxLosses | SimplexLosses
+    group: NDArray[np.intp]
+    share: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, data: TrainingSet, loss: str) -> "Machine":
+        """Merge the rows of a training set that are equal in all variables and the class."""
+        check_costs_of_loss(loss, data.costs)
+        first, group = _distinct_rows(data.X, data.labels)
+        weights = np.bincount(group, data.weights).astype(np.float64)
+        merged = replace(data, X=data.X[first], labels=data.labels[first], weights=weights, rows=data.rows[first])
+        X = merged.X.astype(np.float64)
+        losses = hinge_losses(loss, merged.labels, merged.example_costs)
+        return cls(X, losses, group, data.weights / weights[group])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.losses.n_classes
+
+    def problem(self, penalty: str, weights: NDArray[np.float64] | None, C: float) -> SparseProblem:
+        """State the problem with a penalty of the given weights."""
+        shape = (self.n_classes, self.X.shape[1])
+        stated: Penalty
+        match penalty:
+            case "fusion":
+                stated = FusionPenalty(weights)
+            case "supnorm":
+                stated = SupnormPenalty(np.ones(shape) if weights is None else weights)
+            case _:
+                stated = LassoPenalty(np.ones(shape) if weights is None else weights)
+        return SparseProblem(self.X, self.losses, stated, C)
+
+    def check_weighted(self, penalty: str) -> None:
+        """Refuse weights that the penalty's polar cannot take."""
+        if penalty == "fusion" and self.n_classes > MAX_CLASSES_OF_WEIGHTED_FUSION:
+            raise ValueError(
+                f"penalty='fusion' with weights takes at most {MAX_CLASSES_OF_WEIGHTED_FUSION} classes, got "
+                f"{self.n_classes}; use adaptive=False, or penalty='supnorm' or 'l1'."
+            )
+
+    def given_weights(self, penalty: str, weights: Any) -> NDArray[np.float64]:
+        """Check weights that a user gave."""
+        k, p = self.n_classes, self.X.shape[1]
+        shape = (len(class_pairs(k)) if penalty == "fusion" else k, p)
+        try:
+            tau = np.array(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            tau = np.array(np.nan)
+        if tau.ndim == 0:
+            raise TypeError(
+                f"adaptive must be True, False, 'per_variable' or an array of weights, got {weights!r}."
+            )
+        if tau.shape != shape:
+            raise ValueError(
+                f"adaptive: weights for penalty={penalty!r} with {k} classes and {p} variables must have shape "
+                f"{shape}, got {tau.shape}."
+            )
+        usable = np.isfinite(tau) & (tau > 0)
+        if not usable.all():
+            raise ValueError(f"adaptive: weights must be positive and finite, got {tau[~usable][0]!s}.")
+        return tau
+
+    def solve_l2(self, C: float, settings: Settings, *, observer: Observer | None = None) -> Solution[SparsePoint]:
+        """Solve with the penalty ``sum w^2``: twice the hinge machine with C/2.
+
+        Only inner products of rows matter, so with p > n the rows are first rotated into n dimensions.
+        """
+        n, p = self.X.shape
+        rotated = self.X
+        if p > n and not sparse.issparse(self.X):
+            rotated = scipy.linalg.qr(self.X.T, mode="r")[0][:n].T
+        problem = HingeProblem(FeatureGram(rotated), _scaled(self.losses, C / 2))
+        found = solver_for(problem).solve(problem, settings, observer=observer)
+        problem = HingeProblem(FeatureGram(self.X), problem.losses)
+        half = problem.certify(found.point)
+        coef = safe_sparse_dot(problem.coefficients(found.point.dual).T, self.X, dense_output=True)
+        return Solution(
+            SparsePoint(coef, found.point.intercept, found.point.dual / (C / 2)),
+            found.status,
+            Certificate.of(2 * half.primal, 2 * half.dual, infeasibility=half.infeasibility),
+            found.n_iter,
+            found.seconds,
+        )
+
+    def spread(self, dual: NDArray[np.float64], rows: NDArray[np.intp], n_samples: int) -> NDArray[np.float64]:
+        """Give every row of the user's data its part of the dual point; `rows` are those of positive weight."""
+        spread = np.zeros((n_samples, self.n_classes))
+        spread[rows] = self.share[:, None] * dual[self.group]
+        return spread
+
+
+def _distinct_rows(X: Any, labels: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return one row of each group of equal rows and labels, ordered by their bytes, and all groups."""
+    if sparse.issparse(X):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        spans = [slice(a, b) for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
+        contents = [X.indices[span].tobytes() + X.data[span].tobytes() for span in spans]
+    else:
+        contents = [row.tobytes() for row in np.ascontiguousarray(X)]
+    keys = [(int(label), content) for label, content in zip(labels, contents, strict=True)]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    first: list[int] = []
+    group = np.empty(len(keys), dtype=np.intp)
+    for i in order:
+        if not first or keys[i] != keys[first[-1]]:
+            first.append(i)
+        group[i] = len(first) - 1
+    return np.array(first, dtype=np.intp), group
+
+
+def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:
+    if isinstance(losses, BoxLosses):
+        return replace(losses, upper=C * losses.upper)
+    return replace(losses, weight=C * losses.weight)
