@@ -15,6 +15,7 @@ from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
+from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -27,11 +28,14 @@ __all__ = [
     "RejectOptionClassifier",
     "RobustSVC",
     "SharedStructureSVC",
+    "SharedStructureSearch",
     "SparseSVC",
+    "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",
     "gacv",
     "loo",
     "make_cost_scorer",
     "proximal_path",
+    "trace_norm_path",
 ]
