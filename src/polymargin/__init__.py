@@ -8,6 +8,18 @@ from polymargin.estimators.sparse import SparseSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 
 __version__ = _version("polymargin")
-__all__ = ["Certificate", "MarginSearch", "MulticategorySVC", "ProximalSVC", "SparseSVC", "gacv", "loo"]
+__all__ = [
+    "Certificate",
+    "MarginSearch",
+    "MulticategorySVC",
+    "ProximalSVC",
+    "SparsePath",
+    "SparseSVC",
+    "SparseSVCCV",
+    "gacv",
+    "loo",
+    "sparse_path",
+]
