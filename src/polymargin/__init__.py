@@ -4,11 +4,17 @@ from importlib.metadata import version as _version
 
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
+from polymargin.estimators.refinement import NewtonRefinement
+from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
+from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
+from polymargin.selection.proximal import ProximalSVCCV, proximal_path
+from polymargin.selection.rejection import RejectOptionClassifier
+from polymargin.selection.scoring import expected_cost, make_cost_scorer
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -22,4 +28,16 @@ __all__ = [
     "gacv",
     "loo",
     "sparse_path",
+    "NewtonRefinement",
+    "ProximalSVC",
+    "ProximalSVCCV",
+    "RejectOptionClassifier",
+    "SharedStructureSVC",
+    "SparseSVC",
+    "TraceNormSVC",
+    "expected_cost",
+    "gacv",
+    "loo",
+    "make_cost_scorer",
+    "proximal_path",
 ]

@@ -1,8 +1,9 @@
-"""ProximalSVC as a scikit-learn estimator."""
+"""The proximal family as scikit-learn estimators."""
 
+from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import ProximalSVC
+from polymargin import NewtonRefinement, ProximalSVC, ProximalSVCCV
 
 
 @parametrize_with_checks(
@@ -11,6 +12,8 @@ from polymargin import ProximalSVC
         ProximalSVC(balance=False, refine=False),
         ProximalSVC(C=100.0, refine_weights="balanced"),
         ProximalSVC(kernel="rbf"),
+        ProximalSVCCV(Cs=[1.0, 32.0]),
+        NewtonRefinement(RidgeClassifier()),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

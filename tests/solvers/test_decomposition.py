@@ -18,7 +18,7 @@ def lee_problem(seed, *, n=None, k=None, C=None, fit_intercept=True):
     n = n or int(rng.integers(k + 2, 121))
     X, y = blobs(rng, n, int(rng.integers(1, 6)), k, spread=rng.choice([0.3, 1.0, 3.0]))
     kernel = Kernel(["linear", "rbf", "poly"][seed % 3], gamma=0.5, degree=2, coef0=1.0)
-    C = C or 10 ** rng.uniform(-3, 0.5)
+    C = C or 10 ** rng.uniform(-3, 3)
     costs = (random_costs(rng, k) if seed % 2 else 1.0 - np.eye(k))[y] * rng.uniform(0.2, 2.0, (n, 1))
     return HingeProblem(DenseGram(np.ascontiguousarray(kernel(X))), lee_lin_wahba(y, C * costs), fit_intercept)
 

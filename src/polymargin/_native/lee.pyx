@@ -19,64 +19,75 @@ from libc.math cimport fabs
 cdef extern from "vectors.h" nogil:
     void add_and_scan(double *gradient, const double *row, double step, const double *wall_up,
                       const double *wall_down, Py_ssize_t m, double *lowest, double *highest)
-    void pair_gains(double *gain, const double *gradient, const double *wall, double start, double sign,
-                    double k_ii, const double *diagonal, const double *row, double floor, Py_ssize_t m)
-    void subtract(double *out, const double *a, const double *b, Py_ssize_t m)
+    double pair_gains(double *gain, const double *gradient, const double *wall, double start, double k_ii,
+                      const double *diagonal, const double *row, double floor, Py_ssize_t m)
+    void add_scaled(double *out, const double *a, double factor, const double *b, Py_ssize_t m)
+    void accumulate(double *out, double factor, const double *b, Py_ssize_t m)
 
 cdef double WALL = 1e300
 cdef double SNAP = 1e-13
 
 
-cdef Py_ssize_t position_of_lowest(const double *values, const double *wall, Py_ssize_t m) noexcept nogil:
-    cdef Py_ssize_t r, best = 0
-    for r in range(1, m):
-        if values[r] + wall[r] < values[best] + wall[best]:
-            best = r
-    return best
+cdef Py_ssize_t position_of_lowest(const double *values, const double *wall, double lowest,
+                                   Py_ssize_t m) noexcept nogil:
+    cdef Py_ssize_t r
+    for r in range(m):
+        if values[r] + wall[r] <= lowest:
+            return r
+    return 0
 
 
-cdef Py_ssize_t position_of_highest(const double *values, const double *wall, Py_ssize_t m) noexcept nogil:
-    cdef Py_ssize_t r, best = 0
-    for r in range(1, m):
-        if values[r] - wall[r] > values[best] - wall[best]:
-            best = r
-    return best
+cdef Py_ssize_t position_of_highest(const double *values, const double *wall, double highest,
+                                    Py_ssize_t m) noexcept nogil:
+    cdef Py_ssize_t r
+    for r in range(m):
+        if values[r] - wall[r] >= highest:
+            return r
+    return 0
 
 
-cdef double block_step(double *t, const double *g, const double *low, const double *high, double eta,
+cdef double block_step(double *t, double *g, const double *low, const double *high, double eta,
                        Py_ssize_t k) noexcept nogil:
-    """Minimise 1/2 eta (|t|^2 - (sum t)^2/k) + g't over low <= t <= high; return sum t.
+    """Minimise 1/2 eta (|t|^2 - (sum t)^2/k) + g't over low <= t <= high; return sum t. Overwrites g.
 
-    sum_c clip(S/k - g_c/eta) - S falls strictly in S as long as one class cannot move: Newton within a bracket.
+    sum_c clip(S/k - g_c/eta) - S falls strictly in S as long as one class cannot move: Newton within a bracket,
+    which ends as soon as a step meets the same classes on their bounds.
     """
-    cdef double bottom = 0.0, top = 0.0, S = 0.0, value, total, slope, step
-    cdef Py_ssize_t c, turn
+    cdef double bottom = 0.0, top = 0.0, S = 0.0, value, total, step
+    cdef Py_ssize_t c, turn, free, previous_free = -1, at_top, previous_at_top = -1
     for c in range(k):
         bottom += low[c]
         top += high[c]
-    for turn in range(60):
+        g[c] /= eta
+    for turn in range(100):
         total = 0.0
-        slope = 0.0
+        free = 0
+        at_top = 0
         for c in range(k):
-            value = S / k - g[c] / eta
+            value = S / k - g[c]
             if value <= low[c]:
                 value = low[c]
             elif value >= high[c]:
                 value = high[c]
+                at_top += 1
             else:
-                slope += 1.0
+                free += 1
             t[c] = value
             total += value
+        # with S classes only reach their tops and leave their bottoms: equal counts mean the same linear piece
+        if free == previous_free and at_top == previous_at_top:
+            break
         if total > S:
             bottom = S
-        else:
+        elif total < S:
             top = S
-        if fabs(total - S) <= 1e-15 * (fabs(top) + fabs(bottom)):
+        else:
             break
-        step = (total - S) / (1.0 - slope / k) if slope < k else 0.0
-        S += step
+        previous_free, previous_at_top = free, at_top
+        S += (total - S) / (1.0 - <double>free / k)
         if S <= bottom or S >= top:
             S = 0.5 * (bottom + top)
+            previous_free = -1
     return total
 
 
@@ -96,8 +107,8 @@ cdef class LeeWorkingSet:
     cdef double[:, ::1] gradient
     cdef double[:, ::1] wall_up
     cdef double[:, ::1] wall_down
-    cdef double[::1] diagonal, row, gain, lowest, highest, step, slope, low, high
-    cdef Py_ssize_t[::1] rows_up, rows_down
+    cdef double[::1] diagonal, row, mean, gain, lowest, highest, step, slope, low, high
+    cdef Py_ssize_t[::1] rows
     cdef Py_ssize_t m, k
     cdef bint intercept
     cdef double floor
@@ -111,11 +122,11 @@ cdef class LeeWorkingSet:
         self.wall_up = np.where(np.less(dual, upper), 0.0, WALL)
         self.wall_down = np.where(np.greater(dual, 0.0), 0.0, WALL)
         self.diagonal = np.diagonal(kernel).copy()
-        self.row, self.gain = np.zeros(self.m), np.empty(self.m)
+        self.row, self.mean, self.gain = np.zeros(self.m), np.empty(self.m), np.empty(self.m)
         self.lowest, self.highest = np.empty(self.k), np.empty(self.k)
         self.step, self.slope = np.empty(self.k), np.empty(self.k)
         self.low, self.high = np.empty(self.k), np.empty(self.k)
-        self.rows_up, self.rows_down = np.empty(self.k, np.intp), np.empty(self.k, np.intp)
+        self.rows = np.empty(self.k, np.intp)
         self.floor = 1e-12 * max(1e-300, np.max(np.abs(self.diagonal)))
         self.most_negative_curvature = 0.0
 
@@ -170,13 +181,15 @@ cdef class LeeWorkingSet:
 
     cdef void move_pair(self, Py_ssize_t worst) noexcept nogil:
         cdef Py_ssize_t c, r, i, partner = 0, k = self.k
-        cdef double eta, total
-        i = position_of_lowest(&self.gradient[worst, 0], &self.wall_up[worst, 0], self.m)
-        pair_gains(&self.gain[0], &self.gradient[worst, 0], &self.wall_down[worst, 0], self.gradient[worst, i], 1.0,
-                   self.diagonal[i], &self.diagonal[0], &self.kernel[i, 0], self.floor, self.m)
-        for r in range(1, self.m):
-            if self.gain[r] > self.gain[partner]:
+        cdef double eta, total, most
+        i = position_of_lowest(&self.gradient[worst, 0], &self.wall_up[worst, 0], self.lowest[worst], self.m)
+        most = pair_gains(&self.gain[0], &self.gradient[worst, 0], &self.wall_down[worst, 0],
+                          self.gradient[worst, i], self.diagonal[i], &self.diagonal[0], &self.kernel[i, 0],
+                          self.floor, self.m)
+        for r in range(self.m):
+            if self.gain[r] >= most:
                 partner = r
+                break
         eta = self.diagonal[i] + self.diagonal[partner] - 2.0 * self.kernel[i, partner]
         self.most_negative_curvature = min(self.most_negative_curvature, eta)
         eta = max(eta, self.floor)
@@ -185,7 +198,7 @@ cdef class LeeWorkingSet:
             self.low[c] = max(-self.dual[c, i], self.dual[c, partner] - self.upper[c, partner])
             self.high[c] = min(self.upper[c, i] - self.dual[c, i], self.dual[c, partner])
         total = block_step(&self.step[0], &self.slope[0], &self.low[0], &self.high[0], eta, k)
-        subtract(&self.row[0], &self.kernel[i, 0], &self.kernel[partner, 0], self.m)
+        add_scaled(&self.row[0], &self.kernel[i, 0], -1.0, &self.kernel[partner, 0], self.m)
         for c in range(k):
             if self.step[c] != 0.0:
                 self.shift(c, i, self.step[c])
@@ -197,29 +210,27 @@ cdef class LeeWorkingSet:
         cdef double slope = 0.0, curvature = 0.0, longest = WALL, step
         for c in range(k):
             if upwards:
-                r = position_of_lowest(&self.gradient[c, 0], &self.wall_up[c, 0], self.m)
+                r = position_of_lowest(&self.gradient[c, 0], &self.wall_up[c, 0], self.lowest[c], self.m)
                 longest = min(longest, self.upper[c, r] - self.dual[c, r])
             else:
-                r = position_of_highest(&self.gradient[c, 0], &self.wall_down[c, 0], self.m)
+                r = position_of_highest(&self.gradient[c, 0], &self.wall_down[c, 0], self.highest[c], self.m)
                 longest = min(longest, self.dual[c, r])
-            self.rows_up[c] = r
+            self.rows[c] = r
             slope += self.gradient[c, r]
         for c in range(k):
-            curvature += self.diagonal[self.rows_up[c]]
+            curvature += self.diagonal[self.rows[c]]
             for d in range(k):
-                curvature -= self.kernel[self.rows_up[c], self.rows_up[d]] / k
+                curvature -= self.kernel[self.rows[c], self.rows[d]] / k
         self.most_negative_curvature = min(self.most_negative_curvature, curvature)
         step = min(longest, fabs(slope) / max(curvature, self.floor))
         if not upwards:
             step = -step
-        self.row[:] = 0.0
+        self.mean[:] = 0.0
         for c in range(k):
-            for r in range(self.m):
-                self.row[r] -= self.kernel[self.rows_up[c], r] / k
+            accumulate(&self.mean[0], 1.0 / k, &self.kernel[self.rows[c], 0], self.m)
         for c in range(k):
-            self.shift(c, self.rows_up[c], step)
-            add_and_scan(&self.gradient[c, 0], &self.kernel[self.rows_up[c], 0], step, &self.wall_up[c, 0],
-                         &self.wall_down[c, 0], self.m, &self.lowest[c], &self.highest[c])
+            self.shift(c, self.rows[c], step)
+            add_scaled(&self.row[0], &self.kernel[self.rows[c], 0], -1.0, &self.mean[0], self.m)
             self.scan(c, step)
 
     cdef double move_one(self, double tolerance) noexcept nogil:
@@ -235,9 +246,9 @@ cdef class LeeWorkingSet:
         if violation <= tolerance:
             return violation
         if upwards:
-            i = position_of_lowest(&self.gradient[worst, 0], &self.wall_up[worst, 0], self.m)
+            i = position_of_lowest(&self.gradient[worst, 0], &self.wall_up[worst, 0], self.lowest[worst], self.m)
         else:
-            i = position_of_highest(&self.gradient[worst, 0], &self.wall_down[worst, 0], self.m)
+            i = position_of_highest(&self.gradient[worst, 0], &self.wall_down[worst, 0], self.highest[worst], self.m)
         for c in range(k):
             self.slope[c] = self.gradient[c, i]
             self.low[c] = -self.dual[c, i]

@@ -10,7 +10,7 @@
 #define POLYMARGIN_CLONES
 #endif
 
-/* gradient += step * row; then its minimum and maximum over the entries that their walls (0 or +-1e300) leave open. */
+/* gradient += step * row; then its extremes over the entries that their walls (0 or 1e300) leave open. */
 POLYMARGIN_CLONES
 static void add_and_scan(double *restrict gradient, const double *restrict row, double step,
                          const double *restrict wall_up, const double *restrict wall_down, ptrdiff_t m,
@@ -27,24 +27,35 @@ static void add_and_scan(double *restrict gradient, const double *restrict row, 
     *highest = high;
 }
 
-/* gain[r] = (gradient[r] - wall[r] - start)_+^2 / (k_ii + k_rr - 2 k_ir): what a step against r is worth. */
+/* gain[r] = (gradient[r] - wall[r] - start)_+^2 / (k_ii + k_rr - 2 k_ir), what a step against r is worth; their maximum. */
 POLYMARGIN_CLONES
-static void pair_gains(double *restrict gain, const double *restrict gradient, const double *restrict wall, double start,
-                       double sign, double k_ii, const double *restrict diagonal, const double *restrict row,
-                       double floor, ptrdiff_t m) {
+static double pair_gains(double *restrict gain, const double *restrict gradient, const double *restrict wall,
+                         double start, double k_ii, const double *restrict diagonal, const double *restrict row,
+                         double floor, ptrdiff_t m) {
+    double most = 0.0;
     for (ptrdiff_t r = 0; r < m; r++) {
-        double rise = sign * (gradient[r] - start) - wall[r];
+        double rise = gradient[r] - start - wall[r];
         double curvature = k_ii + diagonal[r] - 2.0 * row[r];
         rise = rise > 0.0 ? rise : 0.0;
         curvature = curvature > floor ? curvature : floor;
-        gain[r] = rise * rise / curvature;
+        double worth = rise * rise / curvature;
+        gain[r] = worth;
+        most = worth > most ? worth : most;
     }
+    return most;
 }
 
-/* out = a - b */
+/* out = a + factor * b */
 POLYMARGIN_CLONES
-static void subtract(double *restrict out, const double *restrict a, const double *restrict b, ptrdiff_t m) {
-    for (ptrdiff_t r = 0; r < m; r++) out[r] = a[r] - b[r];
+static void add_scaled(double *restrict out, const double *restrict a, double factor, const double *restrict b,
+                       ptrdiff_t m) {
+    for (ptrdiff_t r = 0; r < m; r++) out[r] = a[r] + factor * b[r];
+}
+
+/* out += factor * b */
+POLYMARGIN_CLONES
+static void accumulate(double *restrict out, double factor, const double *restrict b, ptrdiff_t m) {
+    for (ptrdiff_t r = 0; r < m; r++) out[r] += factor * b[r];
 }
 
 #endif

@@ -17,7 +17,7 @@ from polymargin.checks import check_integer, check_real
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
 from polymargin.gram import check_precomputed
-from polymargin.solvers.contract import Observer, Record, Settings, Solution
+from polymargin.solvers.contract import Observer, Record, Settings, Solution, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,20 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         return self.classes_[winners]
 
     def _training_set(
-        self, X: Any, y: Any, sample_weight: Any = None, *, classes: NDArray | None = None, reset: bool = True
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        classes: NDArray | None = None,
+        reset: bool = True,
+        weigh_classes: bool = True,
     ) -> TrainingSet:
         """Validate the data and resolve `cost_matrix`, `priors` and `class_weight` where the family has them.
 
         With `classes` (incremental fitting) the labels must be among them; otherwise `classes_` is learnt.
+        Without `weigh_classes` the weights are those of the samples alone: a machine that sees its rows in chunks
+        can weigh classes only when all have come.
         """
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, y_numeric=False
@@ -129,7 +138,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             if len(unknown):
                 raise ValueError(f"y holds labels {unknown.tolist()} that are not among the classes {classes}.")
             labels = np.searchsorted(classes, y)
-        weights = weights * self._class_factors(classes, labels, weights)[labels]
+        if weigh_classes:
+            weights = weights * self._class_factors(classes, labels, weights)[labels]
         costs = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)
         return TrainingSet(X, labels, classes, weights, costs, rows)
 
@@ -174,14 +184,17 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
 
         return show
 
-    def _conclude(self, solution: Solution, tol: float) -> None:
-        """Store what every fit reports, and warn where the certificate is not within the tolerance."""
+    def _conclude(self, solution: Solution, tol: float, *, early_stopping: bool = False) -> None:
+        """Store what every fit reports, and warn where the certificate is not within the tolerance.
+
+        With `early_stopping` the limit of iterations is part of the method, and reaching it no reason to warn.
+        """
         certificate = solution.certificate
         self.certificate_ = certificate
         self.converged_ = certificate.within(tol)
         self.n_iter_ = solution.n_iter
         end_task(self)
-        if not self.converged_:
+        if not self.converged_ and not (early_stopping and solution.status is Status.MAX_ITER):
             warnings.warn(
                 f"{type(self).__name__} stopped with a relative duality gap of {certificate.gap:.3g} (primal "
                 f"{certificate.primal:.8g}, dual {certificate.dual:.8g}, infeasibility "

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
+from polymargin.coding import one_vs_rest_signs
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
@@ -180,27 +181,45 @@ class ProximalSVC(MarginClassifier):
         self, data: TrainingSet, features: KernelFeatures | None, settings: Settings
     ) -> Solution[NDArray[np.float64]]:
         """Solve, refine and store; also for searches that have chosen the features."""
-        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
-        totals = np.bincount(data.labels, data.weights).astype(np.float64)
-        sides = Sides.one_vs_rest(totals, self.balance)
-        rows = ProximalRows(data.X, data.labels, data.weights, sides, self.C, features)
-        moments = None
-        if data.X.shape[0] >= n_unknowns or data.n_classes * n_unknowns**2 <= KEPT_ENTRIES:
-            moments = _moments(data, features)
-        if moments is not None and data.X.shape[0] >= n_unknowns:
-            solution = NormalEquationsSolver(rows).solve(NormalEquations(moments, sides, self.C), settings)
+        moments, problem, rows = self._state(data, features)
+        if problem is not None:
+            solution = NormalEquationsSolver(rows).solve(problem, settings)
         else:
             solution = DualRidgeSolver().solve(rows, settings)
-        self._store(data.classes, features, moments, solution.point)
+        self._adopt(data, features, moments, solution.point)
+        return solution
+
+    def _state(
+        self, data: TrainingSet, features: KernelFeatures | None
+    ) -> tuple[ClassMoments | None, NormalEquations | None, ProximalRows]:
+        """State the problem by rows and, where these are no fewer than the unknowns, by the moments."""
+        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
+        sides = Sides.one_vs_rest(_totals(data), self.balance)
+        rows = ProximalRows(data.X, data.labels, data.weights, sides, self.C, features)
+        enough_rows = data.X.shape[0] >= n_unknowns
+        if not enough_rows and data.n_classes * n_unknowns**2 > KEPT_ENTRIES:
+            return None, None, rows
+        moments = _moments(data, features)
+        return moments, NormalEquations(moments, sides, self.C) if enough_rows else None, rows
+
+    def _adopt(
+        self,
+        data: TrainingSet,
+        features: KernelFeatures | None,
+        moments: ClassMoments | None,
+        Z: NDArray[np.float64],
+    ) -> None:
+        """Store the solution Z (q, k) of the problem and refine it."""
+        self._store(data.classes, features, moments, Z)
         if self.refine:
             products = self._products(data.X)
-            refinement = self._refine(lambda: [(products, data)], totals)
+            refinement = self._refine(lambda: [(products, data)], _totals(data))
             scores = refinement.scale * products - refinement.offset
-            self.support_ = data.rows[(sides.signs[data.labels] * scores < 1.0).any(axis=1)]
+            signs = one_vs_rest_signs(data.labels, data.n_classes)
+            self.support_ = data.rows[(signs * scores < 1.0).any(axis=1)]
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
             self.landmarks_ = data.rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
-        return solution
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "ProximalSVC":
         """Add rows to what was seen; the unrefined solution is that of `fit` on everything seen.
@@ -427,6 +446,10 @@ class ProximalSVC(MarginClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         V = (self.coef_ if self._kernel_features is None else self.dual_coef_).T
         return self._times(X, V) + self.intercept_
+
+
+def _totals(data: TrainingSet) -> NDArray[np.float64]:
+    return np.bincount(data.labels, data.weights, data.n_classes).astype(np.float64)
 
 
 def _moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:

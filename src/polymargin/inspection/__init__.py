@@ -1,1 +1,5 @@
 """Tidy tables and matplotlib displays of fitted models."""
+
+from polymargin.inspection.rejection import RiskCoverageDisplay
+
+__all__ = ["RiskCoverageDisplay"]

@@ -56,6 +56,8 @@ class BoxLosses:
 
     def slopes(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Linear part of the arguments of the hinges at the scores `F`."""
+        if self.is_absolute:
+            return F @ self.directions[0].T
         inner = np.empty_like(F)
         for c in range(self.n_classes):
             rows = self.labels == c
@@ -72,6 +74,8 @@ class BoxLosses:
 
     def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients R that a dual point stands for."""
+        if self.is_absolute:
+            return -dual @ self.directions[0]
         R = np.empty_like(dual)
         for c in range(self.n_classes):
             rows = self.labels == c
@@ -80,11 +84,10 @@ class BoxLosses:
 
     def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the dual point of given coefficients; the own class, which has no hinge, gets zero."""
-        dual = np.zeros_like(R)
-        for c in range(self.n_classes):
-            rows, others = np.flatnonzero(self.labels == c), np.arange(self.n_classes) != c
-            dual[np.ix_(rows, others)] = -R[rows] @ np.linalg.pinv(self.directions[c][others])
-        return dual
+        own = self.labels[:, None] == np.arange(self.n_classes)
+        # R = mean of u - u where the hinges see single scores; else -u, and the own class makes up the row
+        mean = R[own][:, None] if self.is_absolute else 0.0
+        return np.where(own, 0.0, mean - R)
 
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""

@@ -10,7 +10,6 @@ that the normal equations certify themselves. They are stated twice: by the mome
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -36,16 +35,20 @@ class Sides:
     signs: NDArray[np.float64]
 
     @classmethod
-    def one_vs_rest(cls, totals: NDArray[np.float64], balance: bool) -> "Sides":
+    def one_vs_rest(
+        cls, totals: NDArray[np.float64], balance: bool, *, fewer_own: float = 0.0, fewer_rest: float = 0.0
+    ) -> "Sides":
         """Set each class, with summed weights `totals`, against the rest.
 
-        Balancing (8) gives a class and the rest the same total weight; a side without rows gets none.
+        Balancing (8) gives a class and the rest the same total weight; a side without rows gets none. The factors
+        are those of a sample in which the class has `fewer_own` rows, or the rest `fewer_rest`.
         """
         k = len(totals)
         factors = np.ones((k, k))
         if balance:
-            factors[:] = _inverse(np.array([np.delete(totals, r).sum() for r in range(k)]))
-            np.fill_diagonal(factors, _inverse(totals))
+            rest = np.array([np.delete(totals, r).sum() for r in range(k)])
+            factors[:] = _inverse(rest - fewer_rest)
+            np.fill_diagonal(factors, _inverse(totals - fewer_own))
         return cls(factors, one_vs_rest_signs(np.arange(k), k))
 
     @property
@@ -94,18 +97,24 @@ class NormalEquations:
 
     def certify(self, Z: NDArray[np.float64]) -> Certificate:
         """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
-        targets, energies = self.targets(), self.energies()
-        hessians = repeat(next(self.hessians())) if self.sides.shared else self.hessians()
-        primal = dual = residual = 0.0
-        for r, hessian in zip(range(Z.shape[1]), hessians, strict=False):
-            z, image = Z[:, r], hessian @ Z[:, r]
-            slope = targets[:, r] - image
-            fit = energies[r] - z @ targets[:, r]
-            errors = fit - z @ slope
-            primal += 0.5 * self.C * errors + 0.5 * float(z @ z)
-            dual += self.C * fit - 0.5 * self.C * errors - 0.5 * self.C**2 * float(slope @ slope)
-            scale = np.linalg.norm(targets[:, r]) + np.linalg.norm(image) + np.linalg.norm(z) / self.C
-            residual = max(residual, _ratio(np.linalg.norm(slope - z / self.C), scale))
+        return self.judge(Z, self.images(Z[:, :, None])[:, :, 0])
+
+    def images(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``E'N_r E z`` for one or more solutions of every problem, Z and images (q, k, m)."""
+        if self.sides.shared:
+            return np.tensordot(next(self.hessians()), Z, axes=1)
+        return np.stack([hessian @ Z[:, r] for r, hessian in enumerate(self.hessians())], axis=1)
+
+    def judge(self, Z: NDArray[np.float64], images: NDArray[np.float64]) -> Certificate:
+        """Certify the solutions Z by their images, which do not depend on C."""
+        targets = self.targets()
+        slopes = targets - images
+        fit = float(self.energies().sum() - np.vdot(Z, targets))
+        errors = fit - float(np.vdot(Z, slopes))
+        primal = 0.5 * self.C * errors + 0.5 * float(np.vdot(Z, Z))
+        dual = self.C * fit - 0.5 * self.C * errors - 0.5 * self.C**2 * float(np.vdot(slopes, slopes))
+        scale = sum(np.linalg.norm(part, axis=0) for part in (targets, images, Z / self.C))
+        residual = max(map(_ratio, np.linalg.norm(slopes - Z / self.C, axis=0), scale))
         return Certificate.of(primal, dual, infeasibility=residual)
 
 

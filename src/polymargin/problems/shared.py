@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.coding import class_pairs
+from polymargin.coding import class_pairs, one_vs_rest_signs
 from polymargin.problems.certificate import Certificate
 from polymargin.relations import RelationSet
 
@@ -53,31 +53,39 @@ class TaskMoments:
         return product
 
 
-def one_vs_rest_tasks(grams: NDArray[np.float64]) -> TaskMoments:
-    """Every class against the rest, from the Gram matrices (k, q, q) of the classes."""
-    k = len(grams)
-    return _tasks(grams, 2.0 * np.eye(k) - 1.0, grams.sum(axis=0)[None], np.ones((1, k)))
+def one_vs_rest_codes(n_classes: int) -> NDArray[np.float64]:
+    """Signs (k, k) of the classes in the tasks "class against the rest"."""
+    return one_vs_rest_signs(np.arange(n_classes), n_classes)
 
 
-def one_vs_one_tasks(grams: NDArray[np.float64]) -> TaskMoments:
-    """Every pair of classes, the first of a pair with sign 1, from the Gram matrices (k, q, q) of the classes."""
-    k = len(grams)
-    pairs = class_pairs(k)
-    codes = np.zeros((k, len(pairs)))
+def one_vs_one_codes(n_classes: int) -> NDArray[np.float64]:
+    """Signs (k, k(k-1)/2) of the classes in the tasks "class i against class j": 1, -1, and 0 for all others."""
+    pairs = class_pairs(n_classes)
+    codes = np.zeros((n_classes, len(pairs)))
     codes[pairs[:, 0], np.arange(len(pairs))] = 1.0
     codes[pairs[:, 1], np.arange(len(pairs))] = -1.0
-    return _tasks(grams, codes, grams, np.abs(codes))
+    return codes
 
 
-def _tasks(
+def class_tasks(
     grams: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    totals: NDArray[np.float64],
     codes: NDArray[np.float64],
-    groups: NDArray[np.float64],
-    member: NDArray[np.float64],
 ) -> TaskMoments:
-    sums = -grams[:, :, -1]  # the last column of A is -1
-    squares = float((grams[:, -1, -1] @ np.abs(codes)).sum())
-    return TaskMoments(groups, member, sums.T @ codes, squares)
+    """Return the moments of the tasks that `codes` (k, p) describe by signs of classes, 0 for those left out.
+
+    Parameters
+    ----------
+    grams : (k, q, q) ``A_c'A_c`` of the classes; where all take part in all tasks their sum (1, q, q) will do.
+    sums : (k, q) ``A_c'1``.
+    totals : (k,) weights of the classes.
+    """
+    member = np.abs(codes)
+    squares = float((totals @ member).sum())
+    if member.all():
+        grams, member = grams.sum(axis=0)[None], np.ones((1, codes.shape[1]))
+    return TaskMoments(grams, member, sums.T @ codes, squares)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Searches over hyper-parameters, criteria for them, and rejection."""
+"""Searches over hyper-parameters, criteria for them, costs as scores, and rejection."""

@@ -269,9 +269,8 @@ class _Grid:
             smaller = HingeProblem(DenseGram(problem.gram.block(rest, rest)), losses, problem.fit_intercept)
             start = HingePoint(losses.dual_of(R[rest]), point.intercept)
             refit = solver_for(smaller).solve(smaller, self.settings, start=start).point
-            scores[i] = (
-                problem.gram.block(np.array([i]), rest) @ smaller.coefficients(refit.dual) + refit.intercept
-            )
+            to_rest = problem.gram.block(np.array([i]), rest)[0]
+            scores[i] = to_rest @ smaller.coefficients(refit.dual) + refit.intercept
         return scores
 
     def _cross_validate(self, gram: Gram) -> NDArray[np.float64]:

@@ -40,10 +40,6 @@ class Slots(Protocol):
         """Return the weights of the atoms, (rows, atoms), that `theta` gives the examples `rows`."""
         ...
 
-    def curvature(self, theta: Array) -> Array:
-        """Return the curvature (k, k) that `theta` gives all examples together."""
-        ...
-
     def from_dual(self, dual: Array) -> Array:
         """Return the slots of a dual point of the problem."""
         ...
@@ -86,11 +82,6 @@ class BoxSlots:
         cell = (self.example[part] - rows.start) * n_atoms + self.atom[part]
         weights = np.bincount(cell, _harmonic(theta[part]), minlength=n_rows * n_atoms)
         return weights.astype(np.float64, copy=False).reshape(n_rows, n_atoms)
-
-    def curvature(self, theta: Array) -> Array:
-        """Return the curvature (k, k) that `theta` gives all examples together."""
-        weights = np.bincount(self.atom, _harmonic(theta), minlength=len(self.atoms))
-        return (self.atoms.T * weights) @ self.atoms
 
     def from_dual(self, dual: Array) -> Array:
         """Return the slots of a dual point of the problem."""
@@ -146,10 +137,6 @@ class SimplexSlots:
             np.multiply(scaled[:, a : a + 1], part[:, a + 1 :], out=weights[:, at : at + k - 1 - a])
             at += k - 1 - a
         return weights if self.one_each else self.owner[rows, first:last] @ weights
-
-    def curvature(self, theta: Array) -> Array:
-        """Return the curvature (k, k) that `theta` gives all examples together."""
-        return np.diag(theta.sum(axis=0)) - (theta / row_sums(theta)[:, None]).T @ theta
 
     def from_dual(self, dual: Array) -> Array:
         """Return the slots of a dual point of the problem."""

@@ -80,3 +80,14 @@ def balance(
     W = np.pad((basis @ U) * (roots * nu**0.25), ((0, 0), (0, missing)))
     M = np.pad((roots * nu**-0.25)[:, None] * Vt, ((0, missing), (0, 0)))
     return W, M
+
+
+def spectral_start(problem: SharedProblem, base_step: BaseStep) -> NDArray[np.float64]:
+    """Return the balanced M of the leading directions of the independent tasks, shrunk into the unit box."""
+    n_base = len(problem.relations.lower)
+    _, scales, Vt = np.linalg.svd(base_step.independent(problem.C), full_matrices=False)
+    M = np.zeros(problem.relations.lower.shape)
+    rank = min(n_base, len(scales))
+    M[:rank] = (problem.relation_penalty**-0.25 * np.sqrt(scales[:rank]))[:, None] * Vt[:rank]
+    M /= max(1.0, float(np.abs(M).max()))
+    return np.abs(M) if (problem.relations.lower >= 0).all() else M

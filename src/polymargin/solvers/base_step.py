@@ -75,7 +75,10 @@ class CommonBaseStep:
                 return self._sum_to_zero(M, C)
 
     def _sum_to_zero(self, M: NDArray[np.float64], C: float) -> NDArray[np.float64]:
-        """Solve ``A'A W MM' + W ee'/C = A'Y M'``; with ``MM' = LL'``, only ``WL`` along ``L^-1 e`` is."""
+        """Solve ``A'A W MM' + W ee'/C = A'Y M'``.
+
+        With ``MM' = LL'`` the penalty acts on ``W L`` along ``L^-1 e`` only.
+        """
         L = np.linalg.cholesky(M @ M.T)
         direction = scipy.linalg.solve_triangular(L, np.ones(len(L)), lower=True)
         length = float(np.linalg.norm(direction))

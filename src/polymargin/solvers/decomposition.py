@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram, FeatureGram, Gram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
 from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
 from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.lee import LeeLoop
+from polymargin.solvers.relative import RelativeLoop
 from polymargin.solvers.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
 """Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
+SMALL = 1000
 MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
@@ -63,13 +65,13 @@ class Decomposition:
             return progress.finish(*run.conclusion())
 
 
-def inner_loop(losses: BoxLosses | SimplexLosses, fit_intercept: bool) -> InnerLoop:
-    """Choose the inner loop of a loss."""
-    match losses:
-        case BoxLosses() if losses.is_absolute:
-            return LeeLoop(losses, fit_intercept)
+def inner_loop(problem: HingeProblem) -> InnerLoop:
+    """Choose the inner loop of a problem's losses."""
+    match problem.losses:
+        case BoxLosses() as losses if losses.is_absolute:
+            return LeeLoop(losses, problem.fit_intercept)
         case _:
-            raise NotImplementedError
+            return RelativeLoop(problem)
 
 
 class _Run:
@@ -78,7 +80,7 @@ class _Run:
     def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None, size: int):
         self.problem, self.losses, self.progress = problem, problem.losses, progress
         self.gram = _materialised(problem.gram)
-        self.loop = inner_loop(problem.losses, problem.fit_intercept)
+        self.loop = inner_loop(problem)
         self.size = min(size, self.losses.n_examples)
         self.rows = np.empty(0, dtype=np.intp)
         self.dual = self.loop.start() if start is None else start.dual
@@ -94,9 +96,6 @@ class _Run:
         self.dual = self.loop.repair(self.dual)
         self.R = self.problem.coefficients(self.dual)
         self.H = self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R)
-        self._set_intercept()
-
-    def _set_intercept(self) -> None:
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
 
@@ -119,7 +118,8 @@ class _Run:
         if self.gap > self.progress.settings.tol:
             return False
         self.rounds_within += 1
-        if self.rounds_within <= MAX_ROUNDS_TO_EXACT and self._newton_estimate() <= CHEAP_SECONDS:
+        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
+        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
         self.refresh()
         return self.certificate().within(self.progress.settings.tol)
@@ -162,7 +162,8 @@ class _Run:
         """Tell whether the interior point, tried once, would take no more than the time spent so far."""
         n, k = self.losses.n_examples, self.losses.n_classes
         unknowns = n * (k - 1)
-        if self.tried_interior or self.newtons == 0 or unknowns > MAX_UNKNOWNS:
+        first_try = self.newtons == 0 and self.progress.iteration < 4
+        if self.tried_interior or first_try or unknowns > MAX_UNKNOWNS:
             return False
         return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
 
@@ -197,16 +198,21 @@ class _Run:
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local = self.losses.restricted(rows)
-        K = np.ascontiguousarray(self.gram.block(rows, rows))
+        whole = self.gram.block(rows) if isinstance(self.gram, DenseGram) else None
+        K = self.gram.block(rows, rows) if whole is None else np.take(whole, rows, axis=1)
         old = self.dual[rows]
-        new = self.loop.improve(rows, K, old, self.H[rows], Burst(reduction=0.1, max_steps=10 * len(rows)))
+        burst = Burst(reduction=0.1, max_steps=10 * len(rows))
+        new = self.loop.improve(rows, np.ascontiguousarray(K), old, self.H[rows], burst)
         change = local.coefficients(new) - local.coefficients(old)
-        moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new
         self.R[rows] += change
-        if len(moved):
+        if whole is None:
+            moved = np.flatnonzero(change.any(axis=1))
             self.H += self.gram.block(rows[moved]).T @ change[moved]
-        self._set_intercept()
+        else:
+            self.H += whole.T @ change
+        if self.problem.fit_intercept:
+            self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.rounds_since_newton += 1
 
     def stalled(self) -> bool:

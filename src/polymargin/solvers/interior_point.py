@@ -8,7 +8,8 @@ The losses are blocks of slots (see `_slots`): with margins ``m(F)``, epigraph v
 Eliminating alpha, s and xi leaves a system in the few unknowns Z of ``F = X Z B'`` (B the zero-sum basis, X with a
 column of ones for the intercept), whose matrix ``I + sum_t (B'a_t)(B'a_t)' kron X' diag(w_t) X`` is a sum over the
 atoms a_t of the losses, assembled by weighted products of the features with themselves. The blocks' sums and the
-definition of s hold from the start; the first condition holds in the limit, and exactly after `balance`.
+definition of s hold from the start; the first condition holds in the limit, and to
+rounding in the point that is returned.
 
 Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior point method. SIAM J. Optimization.
 """
@@ -25,6 +26,7 @@ from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers._slots import Array, Slots, row_sums, slots_of
+from polymargin.solvers.balance import balanced
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
 Solve = Callable[[Array], Array]
@@ -109,7 +111,7 @@ class _Model:
         self.slots = slots_of(problem.losses)
         self.tilt = np.zeros((problem.gram.n, problem.losses.n_classes)) if problem.tilt is None else problem.tilt
         self.basis = zero_sum_basis(problem.losses.n_classes)
-        self.has_intercept = problem.fit_intercept
+        self.problem = problem
         self.features = _with_ones(problem.gram.features) if problem.fit_intercept else problem.gram.features
         if not sparse.issparse(self.features):
             self.features = np.asarray(self.features, dtype=np.float64)
@@ -124,7 +126,7 @@ class _Model:
 
     def penalised(self, Z: Array) -> Array:
         """Return Z with the intercept, which no penalty sees, set to zero."""
-        if self.has_intercept:
+        if self.problem.fit_intercept:
             Z = Z.copy()
             Z[-1] = 0.0
         return Z
@@ -153,21 +155,19 @@ class _Model:
         matrix = (outer.reshape(m * m, -1) @ grams.reshape(-1, p * p)).reshape(m, m, p, p)
         matrix = matrix.transpose(0, 2, 1, 3).reshape(m * p, m * p)
         unit = np.ones((m, p))
-        if self.has_intercept:
+        if self.problem.fit_intercept:
             unit[:, -1] = 0.0
         matrix[np.diag_indices(m * p)] += unit.ravel()
         return matrix
 
     def point(self, iterate: _Iterate) -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
-        alpha = iterate.alpha
-        if self.has_intercept:
-            alpha = balance(self.slots, alpha, -self.tilt.sum(axis=0), self.basis)
-            intercept = self.basis @ iterate.Z[-1]
-        else:
-            intercept = np.zeros(len(self.basis))
-        alpha = alpha * (self.slots.weight / row_sums(alpha))[:, None]
-        return HingePoint(self.slots.to_dual(alpha), intercept)
+        alpha = iterate.alpha * (self.slots.weight / row_sums(iterate.alpha))[:, None]
+        dual = self.slots.to_dual(alpha)
+        if not self.problem.fit_intercept:
+            return HingePoint(dual, np.zeros(len(self.basis)))
+        repaired = balanced(self.problem, dual)
+        return HingePoint(dual if repaired is None else repaired, self.basis @ iterate.Z[-1])
 
 
 def weighted_grams(features: Any, slots: Slots, theta: Array) -> Array:
@@ -308,28 +308,3 @@ def _factorise(matrix: Array) -> Solve:
         return (scale * solution).reshape(right.shape[1], right.shape[0]).T
 
     return solve
-
-
-def balance(slots: Slots, alpha: Array, target: Array, basis: Array) -> Array:
-    """Return `alpha` with ``1'gather(alpha) = target`` to rounding, blocks' sums kept.
-
-    The factors are ``exp(lift of eta)`` with one eta (k,) for all examples: Newton's method on the convex function
-    ``sum_b weight_b log sum_q alpha_bq exp(eta_bq) - <target, eta>``, whose minimiser balances the sums.
-    """
-    n_classes = len(basis)
-    everywhere = np.zeros((slots.gather(alpha).shape[0], n_classes))
-    scale = max(float(np.abs(slots.gather(alpha)).sum(axis=0).max()), np.finfo(np.float64).tiny)
-    best, best_error = alpha, np.inf
-    for _ in range(50):
-        excess = basis.T @ (slots.gather(alpha).sum(axis=0) - target)
-        error = float(np.abs(excess).max()) / scale
-        if error < best_error:
-            best, best_error = alpha, error
-        if error <= 1e-15 or error > 2.0 * best_error:
-            break
-        curvature = basis.T @ slots.curvature(alpha) @ basis
-        eta = -basis @ scipy.linalg.lstsq(curvature, excess)[0]
-        eta /= max(1.0, float(np.abs(eta).max()))
-        tilted = alpha * np.exp(slots.lift(everywhere + eta))
-        alpha = tilted * (slots.weight / row_sums(tilted))[:, None]
-    return best

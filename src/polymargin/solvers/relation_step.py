@@ -54,14 +54,17 @@ def symmetric_step(
 def semidefinite_step(
     Q: NDArray[np.float64], R: NDArray[np.float64], kappa: float, relations: RelationSet
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Optimal positive semi-definite M within the bounds, and its multiplier, by ADMM.
+    """Return the optimal positive semi-definite M within the bounds, and its multiplier.
 
-    One copy of M is kept semi-definite, where there are bounds another within them; the quadratic is minimised
-    exactly in the eigenbasis of Q, so that its condition does not matter.
+    Often the optimal symmetric M is semi-definite already. Otherwise by ADMM: one copy of M is kept
+    semi-definite, where there are bounds another within them, and the quadratic is minimised exactly in the
+    eigenbasis of Q, so that its condition matters little.
     """
+    free = symmetric_step(Q, R, kappa, relations)
+    if np.linalg.eigvalsh(free)[0] >= 0:
+        return free, np.zeros_like(free)
     values, vectors = scipy.linalg.eigh(Q)
     right = R + R.T
-    free = _sylvester(values, vectors, right, 2.0 * kappa)
     projections = [_nearest_semidefinite] + ([relations.clip] if relations.is_bounded else [])
     copies = [project(free) for project in projections]
     prices = [np.zeros_like(free) for _ in projections]  # scaled multipliers

@@ -93,11 +93,7 @@ class DualRidgeSolver:
         different = roots[:, :1] if problem.sides.shared else roots
         systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
         if min(system.reciprocal_condition for system in systems) < BROKEN_DOWN:
-            E = np.column_stack([_dense(B), -np.ones(len(signs))])
-            return _by_svd(
-                [np.column_stack([E, d]) * root[:, None] for d, root in zip(signs.T, roots.T, strict=True)],
-                problem.C,
-            )
+            return _by_svd(_systems(B, signs, roots, problem.sides.shared), problem.C)
 
         def primal(A: NDArray[np.float64]) -> NDArray[np.float64]:
             weighted = roots * A
@@ -152,31 +148,42 @@ def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factor
     return point
 
 
-def _by_svd(systems: list[NDArray[np.float64]], C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Solve without squaring: ``A = U s V'`` of each system [A, d] gives ``z = V s / (s^2 + 1/C) U'd``.
+System = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Weighted rows A and the columns of right-hand sides that belong to them."""
+
+
+def _by_svd(systems: list[System], C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Solve without squaring: with ``A = U s V'`` the solution is ``V s / (s^2 + 1/C) U'd``.
 
     The multipliers ``U / (s^2 + 1/C) U'd`` are complete where A has no more rows than columns.
     """
     coefficients, multipliers = [], []
-    for system in systems:
-        U, s, Vt = scipy.linalg.svd(system[:, :-1], full_matrices=False)
-        inner = (U.T @ system[:, -1]) / (s**2 + 1.0 / C)
-        coefficients.append(Vt.T @ (s * inner))
+    for A, right in systems:
+        U, s, Vt = scipy.linalg.svd(A, full_matrices=False)
+        inner = (U.T @ right) / (s**2 + 1.0 / C)[:, None]
+        coefficients.append(Vt.T @ (s[:, None] * inner))
         multipliers.append(U @ inner)
-    return np.column_stack(coefficients), np.column_stack(multipliers)
+    return np.hstack(coefficients), np.hstack(multipliers)
 
 
-def triangles(problem: ProximalRows) -> list[NDArray[np.float64]]:
-    """Return the triangular factors of ``N_r^(1/2) [E, d]`` of every class, chunk by chunk."""
+def triangles(problem: ProximalRows) -> list[System]:
+    """Reduce the systems ``N_r^(1/2) [E, d]`` of every problem to triangular ones, chunk by chunk."""
+    q = 0
     factors: list[NDArray[np.float64]] = []
     for B, signs, N in problem.chunks():
-        E = np.column_stack([_dense(B), -np.ones(len(signs))])
-        rows = [
-            np.column_stack([E, d]) * np.sqrt(weights)[:, None] for d, weights in zip(signs.T, N.T, strict=True)
-        ]
+        q = B.shape[1] + 1
+        rows = [np.hstack(system) for system in _systems(B, signs, np.sqrt(N), problem.sides.shared)]
         stacked = [np.vstack(pair) for pair in zip(factors, rows, strict=True)] if factors else rows
         factors = [scipy.linalg.qr(matrix, mode="r")[0][: matrix.shape[1]] for matrix in stacked]
-    return factors
+    return [(factor[:q, :q], factor[:q, q:]) for factor in factors]
+
+
+def _systems(B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool) -> list[System]:
+    """Return the weighted rows and signs of every problem; of all together where they share the weights."""
+    E = np.column_stack([_dense(B), -np.ones(len(signs))])
+    if shared:
+        return [(E * roots[:, :1], signs * roots)]
+    return [(E * root[:, None], (d * root)[:, None]) for d, root in zip(signs.T, roots.T, strict=True)]
 
 
 def _dense(matrix: Any) -> NDArray[np.float64]:

@@ -1,0 +1,339 @@
+"""The inner loop of the kernel solver for relative losses: Weston & Watkins, Crammer & Singer.
+
+    min 1/2 tr(R'KR) - offset sum_i R[i, y_i]   over   lower <= R <= upper,   every row of R of zero sum,
+
+on a working set of m rows, with every class sum of R held where it is when there is an intercept. With G the
+gradient in R, a row i that can *move* from class d to class c (R_id > lower, R_ic < upper) changes the objective
+at the rate G_ic - G_id. Let ``weight[d, c]`` be the lowest such rate over all rows. R is optimal
+
+    with an intercept     iff no cycle of classes has a negative sum of weights,
+    without an intercept  iff no row has a move of negative rate (a violation is then minus that rate).
+
+The steps are *exchanges*, cycles of two classes turned by two rows (sequential minimal optimisation on a pair of
+classes, the partner chosen for the largest gain), and, where exchanges are exhausted, the cycle of lowest mean
+weight (R. M. Karp, A characterization of the minimum cycle mean in a digraph, 1978), which may need as many rows
+as there are classes. A *violation* is minus twice the mean weight of a cycle: for an exchange, its slope.
+"""
+
+import numpy as np
+
+cdef double WALL = 1e300
+cdef double OPEN = 1e299  # what lies below is a number, what lies above is a wall
+cdef double SNAP = 1e-15
+cdef Py_ssize_t TURNS = 5
+cdef double WORTHWHILE = 0.3
+
+
+cdef void scan_moves(const double *up, const double *down, Py_ssize_t m, double *lowest,
+                     Py_ssize_t *mover) noexcept nogil:
+    """Find the lowest rate of a move: the smallest up[r] - down[r], and its row."""
+    cdef double rate, low = WALL
+    cdef Py_ssize_t r, best = -1
+    for r in range(m):
+        rate = up[r] - down[r]
+        if rate < low:
+            low = rate
+            best = r
+    lowest[0] = low
+    mover[0] = best
+
+
+cdef double cheapest_walk(const double[:, ::1] weight, double[:, ::1] cost, Py_ssize_t[:, ::1] before,
+                          Py_ssize_t *end) noexcept nogil:
+    """Tabulate the cheapest walks of 0..k arcs to every class; return Karp's minimum mean weight of a cycle."""
+    cdef Py_ssize_t k = weight.shape[0], length, c, d
+    cdef double mean, lowest = WALL
+    end[0] = -1
+    for c in range(k):
+        cost[0, c] = 0.0
+    for length in range(1, k + 1):
+        for c in range(k):
+            cost[length, c] = WALL
+            before[length, c] = -1
+            for d in range(k):
+                if d != c and weight[d, c] < OPEN and cost[length - 1, d] + weight[d, c] < cost[length, c]:
+                    cost[length, c] = cost[length - 1, d] + weight[d, c]
+                    before[length, c] = d
+    for c in range(k):
+        if cost[k, c] > OPEN:
+            continue
+        mean = -WALL
+        for length in range(k):
+            if cost[length, c] < OPEN:
+                mean = max(mean, (cost[k, c] - cost[length, c]) / (k - length))
+        if mean < lowest:
+            lowest = mean
+            end[0] = c
+    return lowest
+
+
+cdef Py_ssize_t last_cycle(const Py_ssize_t[:, ::1] before, Py_ssize_t end, Py_ssize_t[::1] cycle,
+                           Py_ssize_t[::1] seen) noexcept nogil:
+    """Write the classes of the last cycle of the walk to `end`, in walking order; return their number."""
+    cdef Py_ssize_t k = before.shape[1], length = k, here = end, first, size, r
+    for r in range(k):
+        seen[r] = -1
+    while seen[here] < 0:
+        seen[here] = length
+        here = before[length, here]
+        length -= 1
+    size = seen[here] - length
+    # `here` was met at `length` and again at `seen[here]`: walk back between the two
+    first = seen[here]
+    for r in range(size):
+        cycle[size - 1 - r] = here
+        here = before[first - r, here]
+    return size
+
+
+def class_moves(const double[:, ::1] up, const double[:, ::1] down):
+    """Return the lowest rate ``weight[d, c]`` of a move from class d to class c over all rows, and its row.
+
+    Parameters
+    ----------
+    up, down : (k, n) the gradient where the coefficient may grow (else 1e300), or shrink (else -1e300).
+    """
+    cdef Py_ssize_t k = up.shape[0], n = up.shape[1], c, d
+    weights = np.full((k, k), WALL)
+    movers = np.full((k, k), -1, dtype=np.intp)
+    cdef double[:, ::1] weight = weights
+    cdef Py_ssize_t[:, ::1] mover = movers
+    with nogil:
+        for d in range(k):
+            for c in range(k):
+                if c != d:
+                    scan_moves(&up[c, 0], &down[d, 0], n, &weight[d, c], &mover[d, c])
+    return weights, movers
+
+
+def cheapest_cycle(const double[:, ::1] weight):
+    """Return the minimum mean weight of a cycle of the classes, and the classes of such a cycle in order.
+
+    Weights of 1e299 and more are missing arcs; without any cycle the mean is 1e300.
+    """
+    cdef Py_ssize_t k = weight.shape[0], end = -1
+    cycle = np.empty(k, dtype=np.intp)
+    before = np.full((k + 1, k), -1, dtype=np.intp)
+    mean = cheapest_walk(weight, np.empty((k + 1, k)), before, &end)
+    if end < 0:
+        return mean, cycle[:0]
+    return mean, cycle[:last_cycle(before, end, cycle, np.empty(k, dtype=np.intp))]
+
+
+cdef class RelativeWorkingSet:
+    """Rows of the working set, kept class by class so that the long loops run over rows.
+
+    Parameters
+    ----------
+    kernel : (m, m) the kernel matrix of the rows.
+    lower, upper : (k, m) bounds of the coefficients, -1e300 and 1e300 for none.
+    coefficients : (k, m) R, changed in place.
+    gradient : (k, m) G at the start.
+    intercept : whether the class sums are held.
+    """
+
+    cdef const double[:, ::1] kernel
+    cdef const double[:, ::1] lower
+    cdef const double[:, ::1] upper
+    cdef double[:, ::1] coefficients
+    cdef double[:, ::1] up      # the gradient where the coefficient may grow, else a wall
+    cdef double[:, ::1] down    # the gradient where it may shrink, else a wall
+    cdef double[:, ::1] weight, cost
+    cdef double[::1] diagonal, row
+    cdef Py_ssize_t[:, ::1] mover, before
+    cdef Py_ssize_t[::1] cycle, seen
+    cdef Py_ssize_t m, k, size
+    cdef bint intercept
+    cdef double floor
+    cdef readonly double most_negative_curvature
+
+    def __init__(self, const double[:, ::1] kernel, const double[:, ::1] lower, const double[:, ::1] upper,
+                 double[:, ::1] coefficients, const double[:, ::1] gradient, bint intercept):
+        self.kernel, self.lower, self.upper, self.coefficients = kernel, lower, upper, coefficients
+        self.intercept = intercept
+        self.k, self.m = lower.shape[0], lower.shape[1]
+        self.up = np.where(np.less(coefficients, upper), gradient, WALL)
+        self.down = np.where(np.greater(coefficients, lower), gradient, -WALL)
+        self.diagonal = np.diagonal(kernel).copy()
+        self.row = np.empty(self.m)
+        self.weight = np.full((self.k, self.k), WALL)
+        self.mover = np.empty((self.k, self.k), dtype=np.intp)
+        self.cost = np.empty((self.k + 1, self.k))
+        self.before = np.empty((self.k + 1, self.k), dtype=np.intp)
+        self.cycle, self.seen = np.empty(self.k, dtype=np.intp), np.empty(self.k, dtype=np.intp)
+        self.floor = 1e-12 * max(1e-300, np.max(np.abs(self.diagonal)))
+        self.most_negative_curvature = 0.0
+
+    def improve(self, double reduction, Py_ssize_t max_steps):
+        """Take steps until the violation has fallen by the factor `reduction`; return their number."""
+        cdef Py_ssize_t steps = 0
+        cdef double violation, tolerance, threshold
+        with nogil:
+            violation = self.worst_cycle() if self.intercept else self.sweep_rows(WALL, max_steps, &steps)
+            tolerance = reduction * violation
+            while violation > tolerance and steps < max_steps:
+                # leave what is small beside the worst of the last sweep
+                threshold = max(tolerance, WORTHWHILE * violation)
+                violation = self.sweep_pairs(threshold, max_steps, &steps)
+                if not self.intercept:
+                    violation = self.sweep_rows(threshold, max_steps, &steps)
+                elif violation <= tolerance and steps < max_steps:
+                    violation = self.worst_cycle()
+                    if violation > tolerance:
+                        self.turn_cycle()
+                        steps += 1
+        return steps
+
+    cdef double sweep_pairs(self, double threshold, Py_ssize_t max_steps, Py_ssize_t *steps) noexcept nogil:
+        """Visit every pair of classes for a few exchanges; return the largest violation met on arrival."""
+        cdef double violation, worst = 0.0
+        cdef Py_ssize_t c, d, turn
+        for c in range(self.k):
+            for d in range(c):
+                for turn in range(TURNS):
+                    if steps[0] >= max_steps:
+                        return worst
+                    violation = self.exchange(c, d, threshold)
+                    if turn == 0:
+                        worst = max(worst, violation)
+                    if violation <= threshold:
+                        break
+                    steps[0] += 1
+        return worst
+
+    cdef double sweep_rows(self, double threshold, Py_ssize_t max_steps, Py_ssize_t *steps) noexcept nogil:
+        """Visit every row for a few moves of its own; return the largest violation met on arrival."""
+        cdef double violation, worst = 0.0
+        cdef Py_ssize_t r, turn
+        for r in range(self.m):
+            for turn in range(TURNS):
+                if steps[0] >= max_steps:
+                    return worst
+                violation = self.move_alone(r, threshold)
+                if turn == 0:
+                    worst = max(worst, violation)
+                if violation <= threshold:
+                    break
+                steps[0] += 1
+        return worst
+
+    cdef double exchange(self, Py_ssize_t c, Py_ssize_t d, double threshold) noexcept nogil:
+        """Let the row of the best move from d to c exchange with another; return the violation of the pair."""
+        cdef double *up_c = &self.up[c, 0]
+        cdef double *up_d = &self.up[d, 0]
+        cdef double *down_c = &self.down[c, 0]
+        cdef double *down_d = &self.down[d, 0]
+        cdef const double *row_i
+        cdef double forth, back, slope, curvature, gain, step, best = 0.0, best_curvature = 1.0
+        cdef Py_ssize_t r, i, j
+        scan_moves(up_c, down_d, self.m, &forth, &i)
+        scan_moves(up_d, down_c, self.m, &back, &j)
+        if i < 0 or j < 0 or -(forth + back) <= threshold:
+            return 0.0 if i < 0 or j < 0 else -(forth + back)
+        row_i = &self.kernel[i, 0]
+        for r in range(self.m):
+            slope = down_c[r] - up_d[r] - forth
+            if slope > 0.0:
+                curvature = max(self.diagonal[i] + self.diagonal[r] - 2.0 * row_i[r], self.floor)
+                gain = slope * slope
+                if gain * best_curvature > best * curvature:
+                    best, best_curvature, j = gain, curvature, r
+        curvature = self.bend(i, j)
+        step = (down_c[j] - up_d[j] - forth) / (2.0 * curvature)
+        step = min(min(step, self.room(c, d, i)), self.room(d, c, j))
+        for r in range(self.m):
+            self.row[r] = row_i[r] - self.kernel[j, r]
+        self.add(c, step)
+        self.add(d, -step)
+        self.place(c, i, step)
+        self.place(d, i, -step)
+        self.place(c, j, -step)
+        self.place(d, j, step)
+        return -(forth + back)
+
+    cdef double worst_cycle(self) noexcept nogil:
+        """Find the cycle of lowest mean weight; return its violation."""
+        cdef Py_ssize_t c, d, end = -1
+        cdef double mean
+        for d in range(self.k):
+            for c in range(self.k):
+                if c != d:
+                    scan_moves(&self.up[c, 0], &self.down[d, 0], self.m, &self.weight[d, c], &self.mover[d, c])
+        mean = cheapest_walk(self.weight, self.cost, self.before, &end)
+        self.size = last_cycle(self.before, end, self.cycle, self.seen) if end >= 0 else 0
+        return max(-2.0 * mean, 0.0)
+
+    cdef void turn_cycle(self) noexcept nogil:
+        """Step along the cycle of `worst_cycle`: in each class one row brings weight, the next takes it on."""
+        cdef Py_ssize_t r, s, c, d, i, j
+        cdef double slope = 0.0, curvature = 0.0, step = WALL
+        for s in range(self.size):
+            d, c = self.cycle[s], self.cycle[(s + 1) % self.size]
+            i, j = self.mover[d, c], self.mover[c, self.cycle[(s + 2) % self.size]]
+            slope -= self.weight[d, c]
+            curvature += self.bend(i, j)
+            step = min(step, self.room(c, d, i))
+        step = min(step, slope / curvature)
+        for s in range(self.size):
+            d, c = self.cycle[s], self.cycle[(s + 1) % self.size]
+            i, j = self.mover[d, c], self.mover[c, self.cycle[(s + 2) % self.size]]
+            for r in range(self.m):
+                self.row[r] = self.kernel[i, r] - self.kernel[j, r]
+            self.add(c, step)
+            self.place(c, i, step)
+            self.place(c, j, -step)
+
+    cdef double move_alone(self, Py_ssize_t i, double threshold) noexcept nogil:
+        """No intercept: take the best move of one row; return its violation, minus its rate."""
+        cdef Py_ssize_t c, best = 0, worst = 0
+        cdef double violation, step
+        for c in range(1, self.k):
+            if self.up[c, i] < self.up[best, i]:
+                best = c
+            if self.down[c, i] > self.down[worst, i]:
+                worst = c
+        violation = self.down[worst, i] - self.up[best, i]
+        if violation <= threshold:
+            return violation
+        self.most_negative_curvature = min(self.most_negative_curvature, self.diagonal[i])
+        step = violation / (2.0 * max(self.diagonal[i], self.floor))
+        step = min(step, self.room(best, worst, i))
+        self.row[:] = self.kernel[i]
+        self.add(best, step)
+        self.add(worst, -step)
+        self.place(best, i, step)
+        self.place(worst, i, -step)
+        return violation
+
+    cdef double bend(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Curvature of a class whose rows i and j exchange weight."""
+        cdef double curvature = self.diagonal[i] + self.diagonal[j] - 2.0 * self.kernel[i, j]
+        self.most_negative_curvature = min(self.most_negative_curvature, curvature)
+        return max(curvature, self.floor)
+
+    cdef double room(self, Py_ssize_t c, Py_ssize_t d, Py_ssize_t r) noexcept nogil:
+        """How far row r can move from class d to class c."""
+        return min(self.upper[c, r] - self.coefficients[c, r], self.coefficients[d, r] - self.lower[d, r])
+
+    cdef void add(self, Py_ssize_t c, double step) noexcept nogil:
+        """Add the row of kernel differences to the gradient of class c; walls are too large to notice."""
+        cdef Py_ssize_t r
+        cdef double *up = &self.up[c, 0]
+        cdef double *down = &self.down[c, 0]
+        for r in range(self.m):
+            up[r] += step * self.row[r]
+            down[r] += step * self.row[r]
+
+    cdef void place(self, Py_ssize_t c, Py_ssize_t r, double step) noexcept nogil:
+        """Add `step` to R_rc, put it on its bound where it is there to rounding, and set its walls."""
+        cdef double value = self.coefficients[c, r] + step
+        cdef double gradient = self.up[c, r] if self.up[c, r] < OPEN else self.down[c, r]
+        cdef double low = self.lower[c, r], high = self.upper[c, r]
+        cdef double rounding = SNAP * max(-low if low > -OPEN else 0.0, high if high < OPEN else 0.0)
+        if value <= low + rounding:
+            value = low
+        elif value >= high - rounding:
+            value = high
+        self.coefficients[c, r] = value
+        self.up[c, r] = gradient if value < high else WALL
+        self.down[c, r] = gradient if value > low else -WALL

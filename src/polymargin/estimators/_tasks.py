@@ -1,0 +1,262 @@
+"""What the machines of shared structure have in common: tasks, features, moments, streams and scores."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state, gen_batches
+
+from polymargin.checks import check_choice, check_real
+from polymargin.costs import resolve_class_weight
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
+from polymargin.moments import ClassMoments
+from polymargin.problems.shared import SharedPoint, TaskMoments, class_tasks, one_vs_one_codes, one_vs_rest_codes
+from polymargin.solvers.contract import Observer, Settings, Solution
+
+SCHEMES = ("ovr", "ovo")
+SCORING_BYTES = 2**27
+"""Size of the feature block that scoring forms at a time."""
+
+
+class TaskClassifier(MarginClassifier):
+    """Base of the classifiers whose scores are ``A W M`` for the tasks of a scheme; `A` ends in a column of -1.
+
+    A family adds `_solve_tasks`, which returns the solution with W in the coordinates of the tasks.
+    """
+
+    @abstractmethod
+    def _solve_tasks(
+        self, tasks: TaskMoments, classes: NDArray, settings: Settings, observer: Observer | None
+    ) -> Solution[SharedPoint]:
+        """Solve the family's problem on the tasks."""
+
+    def _early_stopping(self) -> bool:
+        """Tell whether the limit of iterations is part of the method."""
+        return False
+
+    def _check_arguments(self) -> Settings:
+        """Check the arguments that the classifiers share."""
+        check_real("C", self.C, above=0.0)
+        check_real("relation_penalty", self.relation_penalty, above=0.0)
+        check_choice("scheme", self.scheme, SCHEMES)
+        if self.landmarks is not None and self._is_pairwise():
+            raise ValueError(
+                "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
+            )
+        if self.max_iter == 0:
+            raise ValueError("max_iter must be at least 1, or -1 for no limit, got 0.")
+        return self._settings()
+
+    def _can_stream(self) -> bool:
+        """Tell whether rows may come in chunks; a kernel then needs landmarks, as chunks are not kept."""
+        if self.landmarks is None and self.kernel != "linear":
+            raise AttributeError(f"partial_fit with kernel={self.kernel!r} needs landmarks: chunks are not kept.")
+        return True
+
+    def _begin(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Settings, TrainingSet, KernelFeatures | None, Observer | None]:
+        """Check the arguments, then the data, and settle the features."""
+        settings = self._check_arguments()
+        data = self._training_set(X, y, sample_weight, weigh_classes=False)
+        if self._is_pairwise() and sparse.issparse(data.X):
+            data = replace(data, X=data.X.toarray())
+        return settings, data, self._features(data), self._observer()
+
+    def _fit_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit on all rows at once; fewer rows than unknowns are first rotated into as many coordinates."""
+        settings, data, features, observer = self._begin(X, y, sample_weight)
+        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
+        moments, rotation = None, None
+        if data.X.shape[0] < n_unknowns:
+            rotation, tasks = self._rotated_tasks(data, features)
+        else:
+            moments = _moments(data, features)
+            tasks = self._tasks(moments, data.classes)
+        solution = self._solve_tasks(tasks, data.classes, settings, observer)
+        self._finish(data, features, moments, solution, rotation)
+
+    def _fit_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        """Add rows to the moments and fit anew."""
+        settings = self._check_arguments()
+        first = not hasattr(self, "classes_")
+        seen: ClassMoments | None = None if first else self.moments_
+        if not first and seen is None:
+            raise ValueError(
+                "partial_fit cannot go on from this fit: it had fewer rows than unknowns and kept no moments. "
+                "Start a new model with partial_fit."
+            )
+        data = self._training_set(
+            X,
+            y,
+            sample_weight,
+            classes=self._announced_classes(classes, first=first),
+            reset=first,
+            weigh_classes=False,
+        )
+        features = self._features(data) if first else self._kernel_features
+        moments = _moments(data, features)
+        if seen is not None:
+            moments = seen + moments
+        if not moments.totals.any():
+            raise ValueError("sample_weight must be positive for at least one row, got only zeros.")
+        solution = self._solve_tasks(self._tasks(moments, data.classes), data.classes, settings, None)
+        self._finish(data, features, moments, solution)
+
+    def _announced_classes(self, classes: Any, *, first: bool) -> NDArray:
+        """Return the classes of a stream, which its first chunk must announce."""
+        if not first:
+            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(
+                    f"classes must be those of the first call, {self.classes_.tolist()}, got "
+                    f"{np.unique(classes).tolist()}."
+                )
+            return self.classes_
+        if classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
+        distinct = np.unique(classes)
+        if len(distinct) < 2:
+            raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
+        return distinct
+
+    def _features(self, data: TrainingSet) -> KernelFeatures | None:
+        """Return what maps rows to kernel values at the basis points; None where rows are their own features."""
+        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        if self.landmarks is not None:
+            rng = check_random_state(self.random_state)
+            return KernelFeatures(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
+        if kernel.name == "linear":
+            return None
+        distinct = distinct_rows(data.X)
+        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
+
+    def _codes(self, n_classes: int) -> NDArray[np.float64]:
+        """Return the signs of the classes in the tasks of the scheme."""
+        return one_vs_rest_codes(n_classes) if self.scheme == "ovr" else one_vs_one_codes(n_classes)
+
+    def _tasks(self, moments: ClassMoments, classes: NDArray) -> TaskMoments:
+        """Return the tasks from the moments of all rows seen, with the classes weighed."""
+        factors = self._factors(classes, moments.totals)
+        return class_tasks(
+            moments.grams * factors[:, None, None],
+            moments.sums * factors[:, None],
+            moments.totals * factors,
+            self._codes(len(classes)),
+        )
+
+    def _factors(self, classes: NDArray, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the factors of the classes; those not seen yet have nothing to weigh."""
+        seen = totals > 0
+        factors = np.ones(len(classes))
+        factors[seen] = resolve_class_weight(self.class_weight, classes, np.where(seen, totals, 1.0))[seen]
+        return factors
+
+    def _weights(self, data: TrainingSet) -> NDArray[np.float64]:
+        """Return the weights of the rows, classes weighed."""
+        totals = np.bincount(data.labels, data.weights, minlength=data.n_classes).astype(np.float64)
+        return data.weights * self._factors(data.classes, totals)[data.labels]
+
+    @staticmethod
+    def _augmented(data: TrainingSet, features: KernelFeatures | None) -> NDArray[np.float64]:
+        """Return the rows A, dense, with their last column of -1."""
+        B: Any = data.X if features is None else features(data.X)
+        B = B.toarray() if sparse.issparse(B) else B
+        return np.column_stack([B, -np.ones(len(B))]).astype(np.float64)
+
+    def _rotated_tasks(
+        self, data: TrainingSet, features: KernelFeatures | None
+    ) -> tuple[NDArray[np.float64], TaskMoments]:
+        """Return an orthonormal basis of the span of the rows of A, and the tasks in its coordinates.
+
+        The base classifiers lie in that span, whatever the formulation.
+        """
+        rotation, triangle = scipy.linalg.qr(self._augmented(data, features).T, mode="economic")
+        rows, weights, k = triangle.T, self._weights(data), data.n_classes
+        membership = weights[:, None] * (data.labels[:, None] == np.arange(k))
+        if self.scheme == "ovr":
+            grams = (rows.T @ (rows * weights[:, None]))[None]
+        else:
+            grams = np.stack([rows.T @ (rows * weight[:, None]) for weight in membership.T])
+        return rotation, class_tasks(grams, membership.T @ rows, membership.sum(axis=0), self._codes(k))
+
+    def _finish(
+        self,
+        data: TrainingSet,
+        features: KernelFeatures | None,
+        moments: ClassMoments | None,
+        solution: Solution[SharedPoint],
+        rotation: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Store the solution and what prediction needs."""
+        self.classes_ = data.classes
+        self.moments_ = moments
+        if features is not None and self._is_pairwise():
+            features = KernelFeatures(features.kernel, data.rows[features.landmarks])
+        self._kernel_features = features
+        self.__dict__.pop("landmarks_", None)
+        if features is not None:
+            self.landmarks_ = features.landmarks
+        W = solution.point.W if rotation is None else rotation @ solution.point.W
+        self.base_coef_ = W[:-1].T
+        self.base_intercept_ = -W[-1]
+        self.relation_ = solution.point.M
+        self.history_ = np.array([record.primal for record in solution.history])
+        self._conclude(solution, self.tol, early_stopping=self._early_stopping())
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Coefficients ``(W M)'`` (n_tasks, n_features) of the final classifiers, for rows as features."""
+        if self._kernel_features is not None:
+            raise AttributeError("coef_ is there for kernel='linear' without landmarks only; see dual_coef_.")
+        return self.relation_.T @ self.base_coef_
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        """Coefficients ``(W M)'`` (n_tasks, n_landmarks) of the kernel at the basis points."""
+        if self._kernel_features is None:
+            raise AttributeError("dual_coef_ is there for kernels only; see coef_.")
+        return self.relation_.T @ self.base_coef_
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Intercepts (n_tasks,) of the final classifiers."""
+        return self.base_intercept_ @ self.relation_
+
+    def _task_scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores (n, n_tasks) of the final classifiers for validated rows."""
+        scores = np.empty((X.shape[0], self.relation_.shape[1]))
+        height = max(1, SCORING_BYTES // (8 * max(1, self.base_coef_.shape[1])))
+        for batch in gen_batches(X.shape[0], height):
+            B = X[batch] if self._kernel_features is None else self._kernel_features(X[batch])
+            scores[batch] = (B @ self.base_coef_.T + self.base_intercept_) @ self.relation_
+        return scores
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return class_scores(self._task_scores(X), self._codes(len(self.classes_)))
+
+
+def class_scores(tasks: NDArray[np.float64], codes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores (n, k) of the classes from those of the tasks.
+
+    One-vs-rest scores are the tasks' own. One-vs-one counts votes, and breaks ties by the sum of ``tanh(score)``
+    over the tasks of a class, scaled so that it never outweighs a vote. Two classes have one score and its
+    negative.
+    """
+    k = len(codes)
+    if k == 2:
+        margin = tasks @ (codes[1] - codes[0]) / (2 * codes.shape[1])
+        return np.column_stack([-margin, margin])
+    if codes.all():
+        return tasks
+    votes = (tasks > 0) @ np.maximum(codes, 0.0).T + (tasks <= 0) @ np.maximum(-codes, 0.0).T
+    return votes + np.tanh(tasks) @ codes.T / (2 * k)
+
+
+def _moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:
+    weights = None if (data.weights == 1.0).all() else data.weights
+    return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)

@@ -1,0 +1,283 @@
+"""ProximalSVCCV and proximal_path: all values of C from one decomposition a class."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+
+from polymargin.checks import check_choice, check_real
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators.proximal import ProximalSVC
+from polymargin.gram import KernelFeatures, resolve_kernel
+from polymargin.problems.proximal import NormalEquations
+from polymargin.solvers.contract import Settings, Solution, Status
+from polymargin.solvers.left_out import LeftOutSides, left_out_scores
+from polymargin.solvers.ridge_path import decompose
+
+DEFAULT_CS = tuple(2.0**power for power in range(36))
+DEFAULT_WIDTHS = tuple(2.0**power for power in range(-4, 5))
+"""Multiples of the width gamma="scale" that are searched where no gammas are given."""
+
+
+def proximal_path(
+    estimator: ProximalSVC, X: Any, y: Any, Cs: Any = DEFAULT_CS, *, sample_weight: Any = None
+) -> list[ProximalSVC]:
+    """Fit a proximal machine for every C, from one pass over the data and one decomposition a class.
+
+    Parameters
+    ----------
+    estimator : ProximalSVC
+        The machine; its `C` is replaced.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    Cs : array-like of shape (n_Cs,), default=(2^0, ..., 2^35)
+        Values of C.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+
+    Returns
+    -------
+    list of ProximalSVC
+        The fitted machines, in the order of `Cs`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import ProximalSVC, proximal_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> [round(model.score(X, y), 2) for model in proximal_path(ProximalSVC(), X, y, [1, 32])]
+    [0.97, 0.91]
+    """
+    values = _positive_grid("Cs", Cs)
+    machine = clone(estimator)
+    settings = machine._check_arguments()
+    data = machine._training_set(X, y, sample_weight)
+    machine.n_features_in_ = data.X.shape[1]
+    return _path(machine, data, machine._features(data), values, settings)
+
+
+def _path(
+    machine: ProximalSVC,
+    data: TrainingSet,
+    features: KernelFeatures | None,
+    Cs: NDArray[np.float64],
+    settings: Settings,
+) -> list[ProximalSVC]:
+    moments, problem, rows = machine._state(data, features)
+    spectra = decompose(problem, rows, Cs.max())
+    Z = np.stack([spectrum.coefficients(Cs) for spectrum in spectra], axis=1)
+    images = None if problem is None else problem.images(Z)
+    models = []
+    for at, C in enumerate(Cs):
+        model = clone(machine).set_params(C=float(C))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(machine, name):
+                setattr(model, name, getattr(machine, name))
+        model._adopt(data, features, moments, Z[:, :, at])
+        if problem is None or images is None:
+            certificate = model._state(data, features)[2].certify(Z[:, :, at])
+        else:
+            at_C = NormalEquations(problem.moments, problem.sides, float(C))
+            certificate = at_C.judge(Z[:, :, at], images[:, :, at])
+        status = Status.SOLVED if certificate.within(settings.tol) else Status.STALLED
+        model._conclude(Solution(Z[:, :, at], status, certificate, 0, 0.0), settings.tol)
+        models.append(model)
+    return models
+
+
+class ProximalSVCCV(MarginClassifier):
+    """Proximal support vector machine whose C and kernel width are chosen by leave-one-out, in closed form.
+
+    The machine is linear in its targets, so that the scores of left-out rows follow from the fit itself (PRESS),
+    for all C from one decomposition a class. What is judged are the scores before the Newton refinement, with the
+    landmarks kept; folds of a cross-validation judge refined scores, with the landmarks of each fold.
+
+    Parameters
+    ----------
+    estimator : ProximalSVC or None, default=None
+        The machine; its `C` and, where searched, its `gamma` are replaced. None for ``ProximalSVC()``.
+    Cs : array-like of shape (n_Cs,) or None, default=None
+        Values of C; None for the powers of two from 2^0 to 2^35.
+    gammas : array-like of shape (n_gammas,) or None, default=None
+        Kernel widths; None for 2^-4 to 2^4 times "scale" where the kernel is rbf or laplacian, and for the
+        estimator's own otherwise.
+    criterion : {"loo"}, int, CV splitter or iterable, default="loo"
+        "loo": accuracy of left-out rows. A row of weight w counts as w rows of which one is left out, so weights
+        must not be below one. Otherwise the accuracy over folds, given as in scikit-learn.
+
+    Attributes
+    ----------
+    best_estimator_ : ProximalSVC
+        The winner, fitted to all rows; `certificate_`, `converged_`, `n_iter_`, `intercept_` are its own.
+    best_params_ : dict
+        Its C and gamma.
+    best_score_ : float
+        Its accuracy by the criterion; ties go to the smaller squared error ("loo"), then to the smaller C.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of ndarrays, one entry a grid point
+        "param_C", "param_gamma", "mean_test_score", "rank_test_score", and "mean_squared_error" (of the left-out
+        scores against the signs) for "loo", "split<i>_test_score" for folds.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from polymargin import ProximalSVCCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = ProximalSVCCV().fit(X, y)
+    >>> len(search.cv_results_["param_C"]), bool(search.best_score_ > 0.95)
+    (36, True)
+    """
+
+    def __init__(self, estimator=None, *, Cs=None, gammas=None, criterion="loo"):
+        self.estimator = estimator
+        self.Cs = Cs
+        self.gammas = gammas
+        self.criterion = criterion
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVCCV":
+        """Search the grid and fit the winner.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        self
+        """
+        machine = ProximalSVC() if self.estimator is None else clone(self.estimator)
+        if not isinstance(machine, ProximalSVC):
+            raise TypeError(f"estimator must be a ProximalSVC, got {self.estimator!r}.")
+        if isinstance(self.criterion, str):
+            check_choice("criterion", self.criterion, ("loo",))
+        settings = machine._check_arguments()
+        Cs = np.sort(_positive_grid("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
+        data = self._training_set(X, y, sample_weight)
+        if self.criterion == "loo" and (data.weights < 1.0).any():
+            raise ValueError(
+                "sample_weight must not be below 1 with criterion='loo', where a weight counts rows of which one "
+                f"is left out, got {data.weights.min():g}; give criterion a number of folds instead."
+            )
+        features = machine._features(data)
+        tables = []
+        for gamma in self._gammas(machine, data):
+            if isinstance(self.criterion, str):
+                measures = _leave_one_out(machine, data, _with_width(features, gamma), Cs)
+            else:
+                measures = self._over_folds(machine, data, gamma, Cs, settings)
+            tables.append({"param_C": Cs, "param_gamma": np.full(len(Cs), gamma, dtype=object), **measures})
+        results = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+        losses = results.get("mean_squared_error", np.zeros(len(results["param_C"])))
+        order = np.lexsort((results["param_C"], losses, -results["mean_test_score"]))
+        results["rank_test_score"] = np.empty(len(order), dtype=np.intp)
+        results["rank_test_score"][order] = np.arange(1, len(order) + 1)
+        self._keep(machine, data, features, results, int(order[0]), settings)
+        return self
+
+    def _gammas(self, machine: ProximalSVC, data: TrainingSet) -> list:
+        """Return the widths to search; None keeps the estimator's own."""
+        if self.gammas is not None:
+            if machine.kernel not in ("rbf", "laplacian", "poly", "sigmoid"):
+                raise ValueError(f"gammas must be None with kernel={machine.kernel!r}, which has no width.")
+            return list(_positive_grid("gammas", self.gammas))
+        if machine.kernel not in ("rbf", "laplacian"):
+            return [None]
+        scale = resolve_kernel(machine.kernel, "scale", 3, 0.0, data.X, data.weights).gamma
+        return [float(scale * width) for width in DEFAULT_WIDTHS]
+
+    def _over_folds(
+        self,
+        machine: ProximalSVC,
+        data: TrainingSet,
+        gamma: float | None,
+        Cs: NDArray[np.float64],
+        settings: Settings,
+    ) -> dict[str, NDArray]:
+        """Judge every C for one width by cross-validation."""
+        folds = check_cv(self.criterion, data.labels, classifier=True).split(data.X, data.labels)
+        splits = {}
+        for at, (train, test) in enumerate(folds):
+            part = _part(data, train, pairwise=self._is_pairwise())
+            models = _path(machine, part, _with_width(machine._features(part), gamma), Cs, settings)
+            scores = [_accuracy(model._scores(data.X[test]), data, test) for model in models]
+            splits[f"split{at}_test_score"] = np.array(scores)
+        return {**splits, "mean_test_score": np.mean(list(splits.values()), axis=0)}
+
+    def _keep(
+        self,
+        machine: ProximalSVC,
+        data: TrainingSet,
+        features: KernelFeatures | None,
+        results: dict[str, NDArray],
+        best: int,
+        settings: Settings,
+    ) -> None:
+        gamma = results["param_gamma"][best]
+        winner = machine.set_params(C=float(results["param_C"][best]))
+        if gamma is not None:
+            winner.set_params(gamma=float(gamma))
+        winner.n_features_in_ = self.n_features_in_
+        solution = winner._fit_prepared(data, _with_width(features, gamma), settings)
+        winner._conclude(solution, settings.tol)
+        self.cv_results_ = results
+        self.best_index_ = best
+        self.best_estimator_ = winner
+        self.best_params_ = {"C": winner.C, "gamma": winner.gamma}
+        self.best_score_ = float(results["mean_test_score"][best])
+        self.classes_ = data.classes
+        for name in ("certificate_", "converged_", "n_iter_", "intercept_"):
+            setattr(self, name, getattr(winner, name))
+
+    def _is_pairwise(self) -> bool:
+        return getattr(self.estimator, "kernel", None) == "precomputed"
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return self.best_estimator_._scores(X)
+
+
+def _leave_one_out(
+    machine: ProximalSVC, data: TrainingSet, features: KernelFeatures | None, Cs: NDArray[np.float64]
+) -> dict[str, NDArray]:
+    moments, problem, rows = machine._state(data, features)
+    totals = np.bincount(data.labels, data.weights, data.n_classes).astype(np.float64)
+    right, squares = np.zeros(len(Cs)), np.zeros(len(Cs))
+    sides = LeftOutSides.of(totals, machine.balance)
+    for part, scores in left_out_scores(rows, None if problem is None else moments, sides, Cs):
+        weights, labels = data.weights[part], data.labels[part]
+        right += (scores.argmax(axis=2) == labels) @ weights
+        squares += ((scores - sides.own.signs[labels]) ** 2).mean(axis=2) @ weights
+    total = data.weights.sum()
+    return {"mean_test_score": right / total, "mean_squared_error": squares / total}
+
+
+def _accuracy(scores: NDArray[np.float64], data: TrainingSet, rows: NDArray[np.intp]) -> float:
+    return float(np.average(scores.argmax(axis=1) == data.labels[rows], weights=data.weights[rows]))
+
+
+def _part(data: TrainingSet, rows: NDArray[np.intp], *, pairwise: bool) -> TrainingSet:
+    X = data.X[np.ix_(rows, rows)] if pairwise else data.X[rows]
+    return TrainingSet(X, data.labels[rows], data.classes, data.weights[rows], data.costs, rows)
+
+
+def _with_width(features: KernelFeatures | None, gamma: float | None) -> KernelFeatures | None:
+    """Return the same landmarks with another kernel width."""
+    if features is None or gamma is None:
+        return features
+    kernel = features.kernel
+    return KernelFeatures(type(kernel)(kernel.name, float(gamma), kernel.degree, kernel.coef0), features.landmarks)
+
+
+def _positive_grid(name: str, values: Any) -> NDArray[np.float64]:
+    grid = [
+        check_real(f"each of {name}", value, above=0.0) for value in np.ravel(np.asarray(values, dtype=object))
+    ]
+    if not grid:
+        raise ValueError(f"{name} must hold at least one value, got none.")
+    return np.array(grid)

@@ -1,0 +1,196 @@
+"""The compiled steps of relative losses against slow NumPy twins."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from polymargin._native.relative import RelativeWorkingSet, cheapest_cycle, class_moves
+
+NONE = 1e300
+
+
+def slow_moves(up, down):
+    """Twin of `class_moves`."""
+    rates = up[None, :, :] - down[:, None, :]
+    weights, movers = rates.min(axis=2), rates.argmin(axis=2)
+    movers[weights >= NONE] = -1
+    np.fill_diagonal(movers, -1)
+    np.fill_diagonal(weights, NONE)
+    return np.minimum(weights, NONE), movers
+
+
+def slow_cycle(weight):
+    """Twin of `cheapest_cycle`: every simple cycle, from its smallest class."""
+    cycles = [
+        (start, *rest)
+        for start in range(len(weight))
+        for size in range(1, len(weight) - start)
+        for rest in permutations(range(start + 1, len(weight)), size)
+    ]
+    return min((mean_weight(weight, cycle), cycle) for cycle in cycles)
+
+
+def mean_weight(weight, cycle):
+    return weight[list(cycle), np.roll(cycle, -1)].mean()
+
+
+class SlowWorkingSet:
+    """Twin of `RelativeWorkingSet`: the same steps, with the gradient computed anew each time."""
+
+    def __init__(self, K, lower, upper, R, gradient, intercept):
+        self.K, self.lower, self.upper, self.R, self.intercept = K, lower, upper, R.copy(), intercept
+        self.constant = gradient - R @ K
+        self.floor = 1e-12 * np.abs(K.diagonal()).max()
+
+    def tables(self):
+        gradient = self.constant + self.R @ self.K
+        return np.where(self.upper > self.R, gradient, NONE), np.where(self.lower < self.R, gradient, -NONE)
+
+    def improve(self, reduction, max_steps):
+        self.steps, self.max_steps = 0, max_steps
+        violation = self.worst_cycle()[0] if self.intercept else self.sweep(NONE, rows=True)
+        tolerance = reduction * violation
+        while violation > tolerance and self.steps < max_steps:
+            threshold = max(tolerance, 0.3 * violation)
+            violation = self.sweep(threshold, rows=False)
+            if not self.intercept:
+                violation = self.sweep(threshold, rows=True)
+            elif violation <= tolerance and self.steps < max_steps:
+                violation, cycle = self.worst_cycle()
+                if violation > tolerance:
+                    _, movers = slow_moves(*self.tables())
+                    arcs = list(zip(cycle, np.roll(cycle, -1), strict=True))
+                    self.turn([(d, c, movers[d, c]) for d, c in arcs])
+        return self.steps
+
+    def sweep(self, threshold, rows):
+        worst = 0.0
+        k, m = self.R.shape
+        for place in [(r,) for r in range(m)] if rows else [(c, d) for c in range(k) for d in range(c)]:
+            for turn in range(5):
+                if self.steps >= self.max_steps:
+                    return worst
+                violation, arcs = self.best_move(*place) if rows else self.best_exchange(*place)
+                worst = max(worst, violation) if turn == 0 else worst
+                if violation <= threshold:
+                    break
+                self.turn(arcs)
+        return worst
+
+    def best_move(self, r):
+        up, down = self.tables()
+        c, d = up[:, r].argmin(), down[:, r].argmax()
+        return down[d, r] - up[c, r], [(d, c, r)]
+
+    def best_exchange(self, c, d):
+        up, down = self.tables()
+        forth, back = up[c] - down[d], up[d] - down[c]
+        i = forth.argmin()
+        if min(forth[i], -back.min()) >= NONE or back.min() >= NONE:
+            return 0.0, []
+        slope = np.maximum(-back - forth[i], 0.0)
+        curvature = np.maximum(self.K[i, i] + self.K.diagonal() - 2 * self.K[i], self.floor)
+        j = (slope**2 / curvature).argmax()
+        return -(forth[i] + back.min()), [(d, c, i), (c, d, j)]
+
+    def worst_cycle(self):
+        weights, _ = slow_moves(*self.tables())
+        mean, cycle = slow_cycle(weights)
+        return max(-2 * mean, 0.0), cycle
+
+    def turn(self, arcs):
+        """Take the best step along moves (from class, to class, row) within the bounds."""
+        self.steps += 1
+        direction, room = np.zeros_like(self.R), NONE
+        for d, c, r in arcs:
+            direction[c, r] += 1
+            direction[d, r] -= 1
+            room = min(room, self.upper[c, r] - self.R[c, r], self.R[d, r] - self.lower[d, r])
+        slope = -np.vdot(direction, self.constant + self.R @ self.K)
+        curvature = np.vdot(direction, direction @ self.K)
+        self.R += min(room, slope / max(curvature, self.floor)) * direction
+        for bound in (self.lower, self.upper):
+            self.R = np.where(np.abs(self.R - bound) <= 1e-15 * np.abs(bound), bound, self.R)
+
+
+def working_set(rng, m, k, *, simplex):
+    """A random working set of either machine at zero."""
+    labels = rng.integers(0, k, m)
+    own = labels == np.arange(k)[:, None]
+    weight = rng.uniform(0.1, 2.0, size=(k, m))
+    X = rng.normal(size=(m, 3))
+    K = np.exp(-np.square(X[:, None] - X[None]).sum(axis=2)) + np.eye(m) / 2
+    lower = np.full((k, m), -NONE) if simplex else np.where(own, -NONE, -weight)
+    upper = np.where(own, weight[0], 0.0) if simplex else np.where(own, NONE, 0.0)
+    return K, lower, upper, np.zeros((k, m)), np.where(own, -2.0, 0.0) + rng.normal(size=(k, m)) / 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_moves_and_cycles(seed):
+    rng = np.random.default_rng(seed)
+    k, n = int(rng.integers(2, 6)), int(rng.integers(1, 9))
+    up = np.where(rng.random((k, n)) < 0.6, rng.normal(size=(k, n)), NONE)
+    down = np.where(rng.random((k, n)) < 0.6, rng.normal(size=(k, n)), -NONE)
+    weights, movers = class_moves(up, down)
+    slow_weights, slow_movers = slow_moves(up, down)
+    np.testing.assert_array_equal(weights, slow_weights)
+    np.testing.assert_array_equal(movers, slow_movers)
+
+    mean, cycle = cheapest_cycle(weights)
+    expected, _ = slow_cycle(weights)
+    if expected > NONE / 10:
+        assert mean == NONE
+        assert len(cycle) == 0
+    else:
+        assert mean == pytest.approx(expected, abs=1e-12)
+        assert mean_weight(weights, cycle) == pytest.approx(expected, abs=1e-12)
+
+
+def objective(K, start, R, gradient):
+    change = R - start
+    return np.vdot(gradient, change) + 0.5 * np.vdot(change, change @ K)
+
+
+@pytest.mark.parametrize("simplex", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_working_set(seed, intercept, simplex):
+    rng = np.random.default_rng(seed)
+    K, lower, upper, R, gradient = working_set(rng, 6 + 3 * seed, 2 + seed, simplex=simplex)
+    start = R.copy()
+    slow = SlowWorkingSet(K, lower, upper, R, gradient, intercept)
+    fast = RelativeWorkingSet(K, lower, upper, R, gradient, intercept)
+    assert fast.improve(1e-8, 1) == slow.improve(1e-8, 1) == 1
+    np.testing.assert_allclose(R, slow.R, atol=1e-12)
+    # later steps meet ties, which rounding decides: only the ends must agree
+    slow.improve(1e-5, 400)
+    RelativeWorkingSet(K, lower, upper, R, gradient + (R - start) @ K, intercept).improve(1e-5, 400)
+    value = objective(K, start, R, gradient)
+    assert value < 0
+    assert value == pytest.approx(objective(K, start, slow.R, gradient), rel=1e-8)
+    np.testing.assert_allclose(R.sum(axis=0), 0.0, atol=1e-12)
+    if intercept:
+        np.testing.assert_allclose(R.sum(axis=1), 0.0, atol=1e-12)
+    assert (lower <= R).all()
+    assert (upper >= R).all()
+
+
+def test_a_cycle_is_turned_where_no_pair_can_exchange():
+    # three rows, each with room for one move only: 0 -> 1, 1 -> 2, 2 -> 0
+    lower = np.array([[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
+    upper = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    R, gradient = np.zeros((3, 3)), np.array([[3.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+    steps = RelativeWorkingSet(4 * np.eye(3), lower, upper, R, gradient, True).improve(1e-9, 10)
+    # slope 6 over curvature 24
+    np.testing.assert_allclose(R, 0.25 * (lower + upper))
+    assert steps == 1
+
+
+def test_negative_curvature_is_noted():
+    rng = np.random.default_rng(0)
+    _, lower, upper, R, gradient = working_set(rng, 12, 3, simplex=False)
+    A = rng.normal(size=(12, 12))
+    loop = RelativeWorkingSet(A + A.T, lower, upper, R, gradient, True)
+    loop.improve(1e-3, 100)
+    assert loop.most_negative_curvature < 0
