@@ -12,6 +12,7 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
@@ -22,6 +23,13 @@ __all__ = [
     "Certificate",
     "MarginSearch",
     "MulticategorySVC",
+    "ProximalSVC",
+    "SparsePath",
+    "SparseSVC",
+    "SparseSVCCV",
+    "gacv",
+    "loo",
+    "sparse_path",
     "NewtonRefinement",
     "ProximalSVC",
     "ProximalSVCCV",
