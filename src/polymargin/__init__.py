@@ -12,24 +12,17 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
-from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
 from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
+from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
     "MarginSearch",
     "MulticategorySVC",
-    "ProximalSVC",
-    "SparsePath",
-    "SparseSVC",
-    "SparseSVCCV",
-    "gacv",
-    "loo",
-    "sparse_path",
     "NewtonRefinement",
     "ProximalSVC",
     "ProximalSVCCV",
@@ -37,7 +30,9 @@ __all__ = [
     "RobustSVC",
     "SharedStructureSVC",
     "SharedStructureSearch",
+    "SparsePath",
     "SparseSVC",
+    "SparseSVCCV",
     "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",
@@ -45,5 +40,6 @@ __all__ = [
     "loo",
     "make_cost_scorer",
     "proximal_path",
+    "sparse_path",
     "trace_norm_path",
 ]
