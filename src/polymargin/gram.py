@@ -98,7 +98,7 @@ def resolve_kernel(
     if gamma == "auto" and isinstance(gamma, str):
         number = 1.0 / X.shape[1]
     elif gamma == "scale" and isinstance(gamma, str):
-        variance = _weighted_variance(X, weights)
+        variance = _weighted_variance(X, weights) if kernel in _KERNEL_PARAMETERS else 1.0
         number = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     elif isinstance(gamma, str):
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}.")
@@ -273,6 +273,25 @@ def _matmul_by_rows(gram: Gram, V: NDArray[np.float64], block_bytes: int = 2**26
         rows = np.arange(first, min(first + height, gram.n))
         product[rows] = gram.block(rows) @ V
     return product
+
+
+def pivoted_cholesky(gram: Gram, max_rank: int, tol: float = 1e-13) -> NDArray[np.float64]:
+    """Return features L (n, r), r at most `max_rank`, with ``L L'`` near the matrix (greedy pivots).
+
+    It stops when what is left of the trace is below `tol` of it; then L stands for the matrix to rounding.
+    """
+    left = gram.diagonal().copy()
+    total = float(left.sum())
+    L = np.zeros((gram.n, max_rank))
+    for rank in range(max_rank):
+        pivot = int(left.argmax())
+        if left[pivot] <= 0.0 or float(left.sum()) <= tol * total:
+            return L[:, :rank]
+        column = gram.block(np.array([pivot]))[0] - L[:, :rank] @ L[pivot, :rank]
+        L[:, rank] = column / np.sqrt(left[pivot])
+        left = np.maximum(left - L[:, rank] ** 2, 0.0)
+        left[pivot] = 0.0
+    return L
 
 
 def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:
