@@ -15,6 +15,8 @@ from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
+from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
+from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -27,11 +29,17 @@ __all__ = [
     "RejectOptionClassifier",
     "RobustSVC",
     "SharedStructureSVC",
+    "SharedStructureSearch",
+    "SparsePath",
     "SparseSVC",
+    "SparseSVCCV",
+    "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",
     "gacv",
     "loo",
     "make_cost_scorer",
     "proximal_path",
+    "sparse_path",
+    "trace_norm_path",
 ]

@@ -28,11 +28,17 @@ from polymargin.problems.hinge import (
 from polymargin.solvers.block_descent import BlockDescent
 from polymargin.solvers.contract import Settings, Solver
 from polymargin.solvers.decomposition import Decomposition
+from polymargin.solvers.feature_newton import FeatureNewton
 from polymargin.solvers.interior_point import InteriorPoint
 
 LOSSES = ("lee", "weston", "crammer")
 INTERIOR_POINT_UNKNOWNS = 1000
 """Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
+INTERIOR_POINT_WORK = 3e8
+"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
+
+NEWTON_FEATURES = 1500
+"""Features up to which proximal Newton can factor its preconditioner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +280,10 @@ def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]
 
 def solver_for(problem: HingeProblem) -> Solver:
     """Choose the solver by the shape of the problem."""
-    match problem.gram:
-        case FeatureGram(features=features) if (features.shape[1] + 1) * (
-            problem.losses.n_classes - 1
-        ) <= INTERIOR_POINT_UNKNOWNS:
-            return InteriorPoint()
-        case FeatureGram():
-            return BlockDescent()
-        case _:
-            return Decomposition()
+    if not isinstance(problem.gram, FeatureGram):
+        return Decomposition()
+    n, p = problem.gram.features.shape
+    unknowns = (p + 1) * (problem.losses.n_classes - 1)
+    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
+        return InteriorPoint()
+    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()
