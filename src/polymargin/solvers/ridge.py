@@ -18,13 +18,16 @@ from scipy.linalg import lapack
 from polymargin.problems.proximal import NormalEquations, ProximalRows
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution
 
-ILL_CONDITIONED = 1e-6
+ILL_CONDITIONED = 1e-7
 """Reciprocal condition number below which rows correct the solution."""
 
 BROKEN_DOWN = 1e-14
 """Reciprocal condition number below which Cholesky is not trusted at all."""
 
 MAX_CORRECTIONS = 6
+
+NEGLIGIBLE_NEXT = 1e-6
+"""Relative size of a correction after which the next, about its square, would be one of rounding."""
 
 Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -61,7 +64,7 @@ class NormalEquationsSolver:
                 rows = self.rows
 
                 def residual(Z: NDArray[np.float64]) -> NDArray[np.float64]:
-                    return rows.slopes(Z)[0] - Z / problem.C
+                    return rows.slopes(Z) - Z / problem.C
 
                 Z = _corrected(Z, residual, systems)
                 return progress.finish(Z, self.rows.certify(Z))
@@ -143,7 +146,7 @@ def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factor
         if not size < 0.5 * previous:
             return point
         point = point + correction
-        if size <= 4 * np.finfo(np.float64).eps * np.linalg.norm(point):
+        if size <= NEGLIGIBLE_NEXT * np.linalg.norm(point):
             return point
     return point
 
