@@ -2,7 +2,7 @@
 Balancing and refining the proximal machine
 ===========================================
 
-Least squares pull a plane towards the larger class, and also towards points that are far on the right side. Fung and
+Least squares pull a plane towards the larger class, and towards points that are far on the right side. Fung and
 Mangasarian mend the first by balancing the two sides, the second by a Newton refinement in two variables, in which
 points beyond their margin no longer count. The upper row is after their Figures 2 to 4 (85 and 15 points, linear),
 the lower one after Figures 5 and 6 (400, 50 and 50 points, Gaussian kernel).
