@@ -56,19 +56,17 @@ class NormalEquationsSolver:
             ridge = np.eye(problem.moments.n_features + 1) / problem.C
             systems = [factorise(hessian + ridge) for hessian in problem.hessians()]
             worst = min(system.reciprocal_condition for system in systems)
-            if worst < BROKEN_DOWN and self.rows is not None:
+            if self.rows is None or worst >= ILL_CONDITIONED:
+                Z = _apply(systems, problem.targets())
+            elif worst >= BROKEN_DOWN:
+                Z = _corrected(_apply(systems, problem.targets()), self._residual, systems)
+            else:
                 Z, _ = _by_svd(triangles(self.rows), problem.C)
-                return progress.finish(Z, self.rows.certify(Z))
-            Z = _apply(systems, problem.targets())
-            if worst < ILL_CONDITIONED and self.rows is not None:
-                rows = self.rows
-
-                def residual(Z: NDArray[np.float64]) -> NDArray[np.float64]:
-                    return rows.slopes(Z) - Z / problem.C
-
-                Z = _corrected(Z, residual, systems)
-                return progress.finish(Z, self.rows.certify(Z))
             return progress.finish(Z, problem.certify(Z))
+
+    def _residual(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        assert self.rows is not None
+        return self.rows.slopes(Z) - Z / self.rows.C
 
 
 class DualRidgeSolver:
