@@ -138,15 +138,25 @@ class ProximalRows:
     transform: Callable[[Any], NDArray] | None = None
     chunk_rows: int = 4096
 
-    def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield features B, signs (n, m) and weights N (n, m) of some rows at a time."""
+    def features(self) -> Iterator[tuple[slice, Any]]:
+        """Yield some rows at a time, with their features B."""
         for first in range(0, len(self.labels), self.chunk_rows):
             part = slice(first, first + self.chunk_rows)
             B = self.X[part] if self.transform is None else self.transform(self.X[part])
-            if not sparse.issparse(B):
-                B = np.asarray(B, dtype=np.float64)
+            yield part, B if sparse.issparse(B) else np.asarray(B, dtype=np.float64)
+
+    def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield features B, signs (n, m) and weights N (n, m) of some rows at a time."""
+        for part, B in self.features():
             labels = self.labels[part]
             yield B, self.sides.signs[labels], self.sides.factors[labels] * self.weights[part, None]
+
+    def products(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``B V`` of all rows."""
+        products = np.empty((len(self.labels), V.shape[1]))
+        for part, B in self.features():
+            products[part] = B @ V
+        return products
 
     def slopes(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``E'N_r (d - E z_r)`` (q, k)."""
