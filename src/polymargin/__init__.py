@@ -5,6 +5,7 @@ from importlib.metadata import version as _version
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
+from polymargin.estimators.robust import RobustSVC
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
@@ -15,6 +16,7 @@ from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
 from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
+from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -25,9 +27,12 @@ __all__ = [
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",
+    "RobustSVC",
     "SharedStructureSVC",
     "SharedStructureSearch",
+    "SparsePath",
     "SparseSVC",
+    "SparseSVCCV",
     "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",
@@ -35,5 +40,6 @@ __all__ = [
     "loo",
     "make_cost_scorer",
     "proximal_path",
+    "sparse_path",
     "trace_norm_path",
 ]

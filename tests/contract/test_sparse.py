@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import SparseSVC
+from polymargin import SparseSVC, SparseSVCCV
 from tests.simulate import blobs
 
 
@@ -12,6 +12,7 @@ from tests.simulate import blobs
         SparseSVC(penalty="supnorm", loss="lee"),
         SparseSVC(penalty="l1", loss="crammer", adaptive=True),
         SparseSVC(penalty="l2"),
+        SparseSVCCV(adaptive=True, n_Cs=4, initial_Cs=[0.1], cv=2),
     ]
 )
 def test_scikit_learn(estimator, check):

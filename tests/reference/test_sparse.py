@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from polymargin.problems.hinge import weston_watkins
 from polymargin.problems.sparse import SparseProblem
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weight
@@ -89,3 +90,14 @@ def test_constant_variables_never_enter():
     problem = random_problem(0, "fusion", "weston")
     constant = replace(problem, X=np.full((problem.X.shape[0], 2), 3.7), penalty=type(problem.penalty)())
     assert largest_penalty_weight(constant) == 0.0
+
+
+def test_no_variable_enters_where_one_class_outweighs_the_others():
+    rng = np.random.default_rng(4)
+    X, labels = blobs(rng, 60, 3, 2, spread=0.3)
+    upper = np.where(labels == 0, 1e3, 1e-4)[:, None] * (labels[:, None] != np.arange(2))
+    problem = SparseProblem(X, weston_watkins(labels, upper), random_penalty(rng, "l1", 2, 3, weighted=False), 1e6)
+    assert largest_penalty_weight(problem) == 0.0
+    solution = CuttingPlanes().solve(problem, SETTINGS)
+    assert not solution.point.coef.any()
+    assert solution.certificate.primal == pytest.approx(sparse_optimum(problem), rel=1e-8)

@@ -37,7 +37,84 @@ INITIAL_TOL = 1e-6
 """Gap to which initial fits, which only give weights, are solved."""
 
 
-class SparseSVC(MarginClassifier):
+class SparseClassifier(MarginClassifier):
+    """Base of the sparse classifiers: what can be asked of a fitted `coef_` (n_classes, n_features)."""
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+
+    @property
+    def selected_features_(self) -> NDArray[np.intp]:
+        """Positions of the variables with a coefficient other than 0."""
+        check_is_fitted(self)
+        return np.flatnonzero(self.coef_.any(axis=0))
+
+    @property
+    def fused_pairs_(self) -> NDArray[np.bool_]:
+        """Whether the classes of a pair (rows) have the same coefficient of a variable (columns)."""
+        check_is_fitted(self)
+        return pair_differences(self.coef_) == 0.0
+
+    def pairwise_coef(self, a: Any, b: Any) -> NDArray[np.float64]:
+        """Return the coefficients of ``f_a - f_b``, zero where a variable does not separate classes a and b.
+
+        Parameters
+        ----------
+        a, b : class labels
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        check_is_fitted(self)
+        positions = []
+        for label in (a, b):
+            found = np.flatnonzero(self.classes_ == label)
+            if len(found) != 1:
+                raise ValueError(f"{label!r} is not among the classes {self.classes_.tolist()}.")
+            positions.append(found[0])
+        return self.coef_[positions[0]] - self.coef_[positions[1]]
+
+    def separations(self) -> Any:
+        """Tell for every selected variable which classes it separates.
+
+        Returns
+        -------
+        pandas.DataFrame, or a list of dicts where pandas is not installed
+            One row a selected variable, widest range of coefficients first: `feature`, `partition` (the groups of
+            classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and the
+            coefficient of every class.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        selected = self.selected_features_
+        ranges = np.ptp(self.coef_[:, selected], axis=0)
+        rows = [
+            {
+                "feature": names[j],
+                "partition": _partition(self.coef_[:, j], self.classes_),
+                **dict(zip(self.classes_.tolist(), self.coef_[:, j].tolist(), strict=True)),
+            }
+            for j in selected[np.argsort(-ranges, kind="stable")]
+        ]
+        try:
+            import pandas as pd
+        except ImportError:
+            return rows
+        return pd.DataFrame(rows, columns=["feature", "partition", *self.classes_.tolist()])
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        selected = self.selected_features_
+        return safe_sparse_dot(X[:, selected], self.coef_[:, selected].T, dense_output=True) + self.intercept_
+
+
+def _partition(coef: NDArray[np.float64], classes: NDArray) -> str:
+    """Name the groups of classes with equal coefficients, the highest first."""
+    groups = (" = ".join(map(str, classes[coef == value])) for value in np.unique(coef)[::-1])
+    return " > ".join(groups)
+
+
+class SparseSVC(SparseClassifier):
     """Linear multicategory SVM that tells which variable separates which classes.
 
     Finds scores ``f_k(x) = w_k.x + b_k`` that sum to zero over the classes and minimise ::
@@ -194,10 +271,7 @@ class SparseSVC(MarginClassifier):
         -------
         self
         """
-        settings = self._settings()
-        self._check_parameters()
-        data = self._training_set(X, y, sample_weight)
-        machine = Machine.of(data, self.loss)
+        settings, data, machine = self._prepare(X, y, sample_weight)
         self.weights_ = self._weights(machine, settings)
         if self.penalty == "l2":
             solution = machine.solve_l2(self.C, settings, observer=self._observer())
@@ -211,71 +285,9 @@ class SparseSVC(MarginClassifier):
         self._conclude(solution, settings.tol)
         return self
 
-    @property
-    def selected_features_(self) -> NDArray[np.intp]:
-        """Positions of the variables with a coefficient other than 0."""
-        check_is_fitted(self)
-        return np.flatnonzero(self.coef_.any(axis=0))
-
-    @property
-    def fused_pairs_(self) -> NDArray[np.bool_]:
-        """Whether the classes of a pair (rows) have the same coefficient of a variable (columns)."""
-        check_is_fitted(self)
-        return pair_differences(self.coef_) == 0.0
-
-    def pairwise_coef(self, a: Any, b: Any) -> NDArray[np.float64]:
-        """Return the coefficients of ``f_a - f_b``, zero where a variable does not separate classes a and b.
-
-        Parameters
-        ----------
-        a, b : class labels
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-        """
-        check_is_fitted(self)
-        positions = []
-        for label in (a, b):
-            found = np.flatnonzero(self.classes_ == label)
-            if len(found) != 1:
-                raise ValueError(f"{label!r} is not among the classes {self.classes_.tolist()}.")
-            positions.append(found[0])
-        return self.coef_[positions[0]] - self.coef_[positions[1]]
-
-    def separations(self) -> Any:
-        """Tell for every selected variable which classes it separates.
-
-        Returns
-        -------
-        pandas.DataFrame, or a list of dicts where pandas is not installed
-            One row a selected variable, widest range of coefficients first: `feature`, `partition` (the groups of
-            classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and the
-            coefficient of every class.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        selected = self.selected_features_
-        ranges = np.ptp(self.coef_[:, selected], axis=0)
-        rows = [
-            {
-                "feature": names[j],
-                "partition": _partition(self.coef_[:, j], self.classes_),
-                **dict(zip(self.classes_.tolist(), self.coef_[:, j].tolist(), strict=True)),
-            }
-            for j in selected[np.argsort(-ranges, kind="stable")]
-        ]
-        try:
-            import pandas as pd
-        except ImportError:
-            return rows
-        return pd.DataFrame(rows, columns=["feature", "partition", *self.classes_.tolist()])
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        selected = self.selected_features_
-        return safe_sparse_dot(X[:, selected], self.coef_[:, selected].T, dense_output=True) + self.intercept_
-
-    def _check_parameters(self) -> None:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet, "Machine"]:
+        """Check every argument, then the data, and state the losses."""
+        settings = self._settings()
         check_real("C", self.C, above=0.0)
         check_real("initial_C", self.initial_C, above=0.0)
         check_real("adaptive_power", self.adaptive_power, above=0.0)
@@ -286,6 +298,8 @@ class SparseSVC(MarginClassifier):
             raise ValueError(
                 f"adaptive must be True, False, 'per_variable' or an array of weights, got {self.adaptive!r}."
             )
+        data = self._training_set(X, y, sample_weight)
+        return settings, data, Machine.of(data, self.loss)
 
     def _weights(self, machine: "Machine", settings: Settings) -> NDArray[np.float64] | None:
         """Return the weights tau that `adaptive` asks for, None for ones."""
@@ -307,15 +321,17 @@ class SparseSVC(MarginClassifier):
         return self._weights_from(coef)
 
     def _weights_from(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        sizes = pair_differences(coef) if self.penalty == "fusion" else np.abs(coef)
-        per_variable = isinstance(self.adaptive, str)
-        return adaptive_weights(sizes, power=self.adaptive_power, per_variable=per_variable)
+        return weights_from(
+            coef, self.penalty, power=self.adaptive_power, per_variable=isinstance(self.adaptive, str)
+        )
 
 
-def _partition(coef: NDArray[np.float64], classes: NDArray) -> str:
-    """Name the groups of classes with equal coefficients, the highest first."""
-    groups = (" = ".join(map(str, classes[coef == value])) for value in np.unique(coef)[::-1])
-    return " > ".join(groups)
+def weights_from(
+    coef: NDArray[np.float64], penalty: str, *, power: float, per_variable: bool
+) -> NDArray[np.float64]:
+    """Return adaptive weights for a penalty from the coefficients (k, p) of an earlier fit."""
+    sizes = pair_differences(coef) if penalty == "fusion" else np.abs(coef)
+    return adaptive_weights(sizes, power=power, per_variable=per_variable)
 
 
 @dataclass(frozen=True, slots=True)

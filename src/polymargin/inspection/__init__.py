@@ -1,6 +1,8 @@
 """Tidy tables and matplotlib displays of fitted models."""
 
+from polymargin.inspection.criterion import CriterionSurfaceDisplay
 from polymargin.inspection.rejection import RiskCoverageDisplay
 from polymargin.inspection.relations import ClassRelationDisplay, related_classes
 
+__all__ = ["CriterionSurfaceDisplay", "RiskCoverageDisplay"]
 __all__ = ["ClassRelationDisplay", "RiskCoverageDisplay", "related_classes"]

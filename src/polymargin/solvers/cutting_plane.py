@@ -356,7 +356,8 @@ def largest_penalty_weight(problem: SparseProblem, *, tol: float = 1e-10, max_it
         values = np.asarray(highs.getSolution().col_value)
         lower = unit * values[-1]
         G = problem.correlations(master.hinges.dual(values[:n_columns]))
-    return upper
+    # where one class outweighs the others its multipliers can cancel every correlation, to the tolerance of HiGHS
+    return upper if lower > 10.0 * FEASIBILITY * unit else 0.0
 
 
 def _restrict_to_face(master: _Master) -> None:

@@ -1,0 +1,351 @@
+"""Choosing the penalty of a sparse machine: regularisation paths, the adaptive search and stability selection."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
+
+from polymargin.checks import check_choice, check_flag, check_integer, check_real
+from polymargin.estimators._base import TrainingSet
+from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators.sparse import LOSSES, PENALTIES, SparseClassifier, SparseSVC
+from polymargin.problems.certificate import Certificate
+from polymargin.selection.adaptive import ROUNDS, AdaptiveSearch, Candidate, Fold, grid_of, solve_path
+from polymargin.solvers.contract import Settings
+from polymargin.solvers.cutting_plane import largest_penalty_weight
+
+INITIAL_CS = tuple(4.0**power for power in range(-7, 3))
+"""C of the l2 fits that a search tries, for standardised variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparsePath:
+    """Solutions of a sparse machine over ascending C.
+
+    Attributes
+    ----------
+    Cs : (m,) weights of the losses.
+    coefs : (m, n_classes, n_features).
+    intercepts : (m, n_classes).
+    certificates : m certificates over all variables.
+    largest_penalty_weight : the model is zero exactly up to ``C = 1 / largest_penalty_weight``.
+    classes, feature_names : what rows and columns of the coefficients stand for.
+    """
+
+    Cs: NDArray[np.float64]
+    coefs: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    certificates: tuple[Certificate, ...]
+    largest_penalty_weight: float
+    classes: NDArray
+    feature_names: NDArray
+
+    @property
+    def n_selected(self) -> NDArray[np.intp]:
+        """Number of selected variables at every C."""
+        return self.coefs.any(axis=1).sum(axis=1)
+
+
+def sparse_path(
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    Cs: Any = None,
+    n_Cs: int = 50,
+    eps: float = 0.01,
+    **parameters: Any,
+) -> SparsePath:
+    """Solve a sparse machine for a sequence of C, each from the solution before.
+
+    Parameters
+    ----------
+    X, y, sample_weight : as for `SparseSVC.fit`
+    Cs : array-like or None, default=None
+        Values of C; None for `n_Cs` from the exact C at which the first variable enters to 1/`eps` times it.
+    n_Cs : int, default=50
+        Length of the path.
+    eps : float, default=0.01
+        Smallest penalty weight as a fraction of the largest.
+    **parameters
+        Parameters of `SparseSVC` other than C; adaptive weights are computed once, with `initial_C`.
+
+    Returns
+    -------
+    SparsePath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import sparse_path
+    >>> path = sparse_path(*load_iris(return_X_y=True), n_Cs=4)
+    >>> path.n_selected
+    array([0, 1, 1, 3])
+    """
+    check_integer("n_Cs", n_Cs, at_least=1)
+    check_real("eps", eps, above=0.0, at_most=1.0)
+    model = SparseSVC(**parameters)
+    settings, data, machine = model._prepare(X, y, sample_weight)
+    if model.penalty == "l2":
+        raise ValueError("penalty must be 'fusion', 'supnorm' or 'l1' for a path, got 'l2'.")
+    problem = machine.problem(model.penalty, model._weights(machine, settings), 1.0)
+    largest = largest_penalty_weight(problem)
+    grid = _ascending(Cs) if Cs is not None else grid_of(largest, np.geomspace(1.0, eps, n_Cs))
+    solutions = solve_path(problem, grid, settings)
+    names = getattr(model, "feature_names_in_", np.arange(machine.X.shape[1]))
+    return SparsePath(
+        grid,
+        np.array([s.point.coef for s in solutions]),
+        np.array([s.point.intercept for s in solutions]),
+        tuple(s.certificate for s in solutions),
+        largest,
+        data.classes,
+        names,
+    )
+
+
+class SparseSVCCV(SparseClassifier):
+    """Sparse multicategory SVM with the penalty weight, and the rounds of adaptive weights, chosen by validation.
+
+    The machine of `SparseSVC` on standardised variables. Candidates are
+
+    - the plain path over C, with all weights tau equal to 1;
+    - rounds of adaptive paths. The first takes its weights from a fit with the l2 penalty, the others from the
+      round before, at the sparsest model within one standard error of its best; variables that this model does
+      not use are dropped.
+
+    Within a candidate the lowest validation cost wins, ties going to the sparser model; between candidates the
+    later round. Initial fits, weights and standardisation are computed anew within each fold, and C is taken as a
+    multiple of the C at which the first variable enters there.
+
+    Parameters
+    ----------
+    penalty : {"fusion", "supnorm", "l1", "l2"}, default="fusion"
+        The penalty; "l2" only chooses its C.
+    adaptive : {"auto", "rounds"} or bool, default="auto"
+        Candidates: False the plain path, True one round, "rounds" three rounds of which the last counts, "auto"
+        the plain path and each of three rounds. With fewer examples than variables three rounds tend to hurt,
+        which "auto" finds out.
+    per_variable : bool, default=False
+        Whether the adaptive weights of a variable are all the same (ASN-II of Guo).
+    adaptive_power : float, default=1.0
+        Power g of the adaptive weights ``1/|w|^g``.
+    loss : {"weston", "lee", "crammer"}, default="weston"
+        The loss.
+    n_Cs : int, default=31
+        Length of a path.
+    eps : float, default=0.01
+        Smallest penalty weight of a path as a fraction of the largest.
+    initial_Cs : array-like or None, default=None
+        C of the l2 fits; None for the powers of four from 4^-7 to 16.
+    cv : int, CV splitter or iterable, default=5
+        The folds, as in scikit-learn; not used where `fit` is given a validation set.
+    standardize : bool, default=True
+        Whether to bring the variables to variance one (dense ones also to mean zero); `coef_` is on the scale of
+        the data all the same.
+    cost_matrix, priors, class_weight : as in `SparseSVC`
+        Validation counts the same costs and weights.
+    tol : float, default=1e-8
+        Relative duality gap to reach.
+    max_iter : int, default=-1
+        Limit of the rounds of cuts of one solution; -1 for none.
+    n_jobs : int or None, default=None
+        Folds solved side by side.
+    verbose : bool, default=False
+        Show a progress bar a candidate.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, selected_features_, fused_pairs_ : as in `SparseSVC`
+    C_ : float
+        The chosen C.
+    round_ : int
+        The chosen candidate: 0 the plain path (or the l2 fit), 1 to 3 a round.
+    initial_C_ : float or None
+        C of the initial fit, if there was one.
+    weights_ : ndarray or None
+        Weights tau of the chosen candidate for the standardised variables, scaled so that the smallest is 1 and
+        infinite for dropped variables; None for ones.
+    results_ : dict of ndarrays, one entry a model tried
+        "round" (-1 for the l2 fits), "C", "cost", "standard_error", "n_selected".
+    best_score_ : float
+        Validation cost of the chosen model.
+    certificate_ : Certificate
+        Certificate of the chosen model, over the standardised variables that its round was given.
+    converged_, n_iter_, n_features_in_, feature_names_in_ : as in `SparseSVC`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import SparseSVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVCCV(n_Cs=10).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.certificate_.gap < 1e-8
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        penalty="fusion",
+        adaptive="auto",
+        per_variable=False,
+        adaptive_power=1.0,
+        loss="weston",
+        n_Cs=31,
+        eps=0.01,
+        initial_Cs=None,
+        cv=5,
+        standardize=True,
+        cost_matrix=None,
+        priors=None,
+        class_weight=None,
+        tol=1e-8,
+        max_iter=-1,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.penalty = penalty
+        self.adaptive = adaptive
+        self.per_variable = per_variable
+        self.adaptive_power = adaptive_power
+        self.loss = loss
+        self.n_Cs = n_Cs
+        self.eps = eps
+        self.initial_Cs = initial_Cs
+        self.cv = cv
+        self.standardize = standardize
+        self.cost_matrix = cost_matrix
+        self.priors = priors
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation_set: Any = None) -> "SparseSVCCV":
+        """Choose a model and fit it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights; a weight of 2 equals the row given twice, in validation too.
+        validation_set : tuple (X, y) or None, default=None
+            Examples to validate on, once, instead of the folds of `cv`.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        self._check_parameters()
+        data = self._training_set(X, y, sample_weight)
+        search = AdaptiveSearch(
+            self._folds(data, y, _num_samples(X), validation_set),
+            self.penalty,
+            self.adaptive_power,
+            self.per_variable,
+            _ascending(INITIAL_CS if self.initial_Cs is None else self.initial_Cs, "initial_Cs"),
+            np.geomspace(1.0, self.eps, self.n_Cs),
+            settings,
+            self.n_jobs,
+            self.verbose,
+        )
+        tried, eligible = self._candidates(search)
+        # the later of equally good candidates comes first
+        best = min(reversed(eligible), key=lambda candidate: candidate.costs[candidate.best])
+        self._store(data, search.folds[-1], tried, best, settings)
+        return self
+
+    def _candidates(self, search: AdaptiveSearch) -> tuple[list[Candidate], list[Candidate]]:
+        """Return all candidates that were tried, and those among which to choose."""
+        if self.penalty == "l2":
+            initial = search.initial()
+            return [initial], [initial]
+        plain = [search.plain()] if self.adaptive in (False, "auto") else []
+        if not self.adaptive:
+            return plain, plain
+        search.folds[-1].machine.check_weighted(self.penalty)
+        rounds = [search.initial()]
+        for _ in range(1 if self.adaptive is True else ROUNDS):
+            rounds.append(search.after(rounds[-1]))
+        return plain + rounds, plain + (rounds[1:] if self.adaptive == "auto" else rounds[-1:])
+
+    def _folds(self, data: TrainingSet, y: Any, n_samples: int, validation_set: Any) -> list[Fold]:
+        """Return the folds and, last, all training rows."""
+        if validation_set is not None:
+            return [Fold.of(data, self._validation_rows(data, *validation_set), self.loss, self.standardize)]
+        # rows of weight zero are in no training set; folds are drawn over all rows
+        position = np.full(n_samples, -1)
+        position[data.rows] = np.arange(len(data.rows))
+        splits = check_cv(self.cv, column_or_1d(y), classifier=True).split(np.zeros((n_samples, 1)), y)
+        parts = [tuple(position[part][position[part] >= 0] for part in split) for split in splits]
+        parts.append((np.arange(len(data.rows)), np.arange(0)))
+        return [
+            Fold.of(_restricted(data, train), _restricted(data, left_out), self.loss, self.standardize)
+            for train, left_out in parts
+        ]
+
+    def _validation_rows(self, data: TrainingSet, X: Any, y: Any) -> TrainingSet:
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        y = column_or_1d(y)
+        unknown = np.setdiff1d(y, data.classes)
+        if len(unknown) or len(y) != X.shape[0]:
+            raise ValueError(
+                f"validation_set must hold rows and as many labels among {data.classes.tolist()}, got "
+                f"{X.shape[0]} rows and {len(y)} labels; not among them: {unknown.tolist()}."
+            )
+        labels = np.searchsorted(data.classes, y)
+        return replace(data, X=X, labels=labels, weights=np.ones(len(y)), rows=np.arange(len(y)))
+
+    def _check_parameters(self) -> None:
+        check_choice("penalty", self.penalty, PENALTIES)
+        check_choice("loss", self.loss, LOSSES)
+        if not isinstance(self.adaptive, (bool, np.bool_)) and self.adaptive not in ("auto", "rounds"):
+            raise ValueError(f"adaptive must be 'auto', 'rounds', True or False, got {self.adaptive!r}.")
+        check_flag("per_variable", self.per_variable)
+        check_flag("standardize", self.standardize)
+        check_real("adaptive_power", self.adaptive_power, above=0.0)
+        check_integer("n_Cs", self.n_Cs, at_least=2)
+        check_real("eps", self.eps, above=0.0, at_most=1.0)
+
+    def _store(
+        self, data: TrainingSet, whole: Fold, tried: list[Candidate], best: Candidate, settings: Settings
+    ) -> None:
+        run, model = best.runs[-1], best.best
+        solution = run.solutions[model]
+        self.classes_ = data.classes
+        self.coef_, self.intercept_ = whole.rescaled(run.coefs[model], solution.point.intercept)
+        self.C_ = float(run.Cs[model])
+        self.round_ = max(best.round, 0)
+        initial = [candidate for candidate in tried if candidate.round < 0]
+        self.initial_C_ = float(initial[0].runs[-1].Cs[initial[0].best]) if initial else None
+        self.weights_ = run.weights
+        self.best_score_ = float(best.costs[model])
+        self.results_ = {
+            "round": np.concatenate([np.full(len(c.costs), c.round) for c in tried]),
+            "C": np.concatenate([c.runs[-1].Cs for c in tried]),
+            "cost": np.concatenate([c.costs for c in tried]),
+            "standard_error": np.concatenate([c.errors for c in tried]),
+            "n_selected": np.concatenate([c.runs[-1].coefs.any(axis=1).sum(axis=1) for c in tried]),
+        }
+        self._conclude(solution, settings.tol)
+
+
+def _ascending(values: Any, name: str = "Cs") -> NDArray[np.float64]:
+    grid = np.array([check_real(name, float(value), above=0.0) for value in np.ravel(values)])
+    if len(grid) == 0:
+        raise ValueError(f"{name} must hold at least one value, got none.")
+    return np.sort(grid)
+
+
+def _restricted(data: TrainingSet, rows: NDArray[np.intp]) -> TrainingSet:
+    return replace(
+        data, X=data.X[rows], labels=data.labels[rows], weights=data.weights[rows], rows=data.rows[rows]
+    )
