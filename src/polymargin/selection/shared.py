@@ -213,10 +213,10 @@ class _FoldSearch:
         A = machine._augmented(rows, features)
         A = A if rotation is None else A @ rotation
         base_step, codes = make_base_step(tasks), machine._codes(data.n_classes)
-        hits = []
+        stated, hits = machine._problem(tasks, data.classes), []
         for C in self.grid.Cs:
             problems = [
-                machine.set_params(C=float(C), relation_penalty=penalty)._problem(tasks, data.classes)
+                replace(stated, C=float(C), relation_penalty=penalty)
                 for penalty in self.grid.penalties_at(C, tasks)
             ]
             for point in self._points(machine, problems, base_step):
