@@ -59,6 +59,15 @@ def test_above_nu_max_the_solution_is_zero_and_just_below_it_is_not():
     assert below.certificate.gap <= 1e-9
 
 
+def test_a_gap_below_rounding_ends_in_a_stall_and_not_at_the_limit():
+    moments, _ = written_out(np.random.default_rng(3), 40, 5, 4, "ovr")
+    solution = AlternationSolver().solve(
+        SharedProblem(moments, 1e10, 1e-10, SETS["free"]), Settings(1e-30, 10_000)
+    )
+    assert solution.status is Status.STALLED
+    assert solution.n_iter < 10_000
+
+
 def test_a_shared_base_step_changes_nothing():
     moments, _ = written_out(np.random.default_rng(4), 40, 5, 4, "ovr")
     shared = make_base_step(moments)

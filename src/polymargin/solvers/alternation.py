@@ -11,6 +11,8 @@ from polymargin.solvers.bounded import bounded_quadratic
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.relation_step import relation_step
 
+STALLED_ROUNDS = 50
+
 
 class AlternationSolver:
     """Minimise over W and M in turn, ending with an M-step.
@@ -56,6 +58,9 @@ class AlternationSolver:
                     W, M = balance(W, M, problem.relation_penalty)
                 if self._has_converged(problem, base_step, SharedPoint(W, M, multiplier), progress):
                     break
+                if has_stalled(progress):
+                    progress.status = Status.STALLED
+                    break
         if W is None:
             W = np.zeros((len(problem.tasks.cross), shape[0]))
         point = SharedPoint(base_step.restore(W), M, multiplier)
@@ -69,6 +74,14 @@ class AlternationSolver:
         measured = problem.measure(point, *base_step.residual(point.W, point.M, problem.C))
         progress.record(measured.primal, measured.dual)
         return measured.gap <= progress.settings.tol and problem.formulation == "original"
+
+
+def has_stalled(progress: Progress) -> bool:
+    """Tell whether the last `STALLED_ROUNDS` have not lowered the objective by more than rounding."""
+    if len(progress.history) <= STALLED_ROUNDS:
+        return False
+    before, now = progress.history[-1 - STALLED_ROUNDS].primal, progress.history[-1].primal
+    return bool(before - now <= np.finfo(np.float64).eps * abs(now))
 
 
 def alternate_side_by_side(
