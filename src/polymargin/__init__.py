@@ -11,33 +11,32 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
-from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
+from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
+from polymargin.selection.stability import Stability, stability_selection
 
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
     "MarginSearch",
     "MulticategorySVC",
-    "ProximalSVC",
-    "SparsePath",
-    "SparseSVC",
-    "SparseSVCCV",
-    "gacv",
-    "loo",
-    "sparse_path",
     "NewtonRefinement",
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",
     "SharedStructureSVC",
+    "SparsePath",
     "SparseSVC",
+    "SparseSVCCV",
+    "Stability",
     "TraceNormSVC",
     "expected_cost",
     "gacv",
     "loo",
     "make_cost_scorer",
     "proximal_path",
+    "sparse_path",
+    "stability_selection",
 ]
