@@ -17,7 +17,7 @@ def sample():
 
 def test_frequencies_are_shares_of_the_fits_on_stratified_halves(sample):
     frame = pd.DataFrame(sample.data, columns=[f"v{j}" for j in range(10)])
-    stable = stability_selection(SparseSVC(C=0.05), frame, sample.target, n_resamples=6, random_state=0)
+    stable = stability_selection(SparseSVC(C=0.1), frame, sample.target, n_resamples=6, random_state=0)
     assert stable.features.shape == (10,)
     assert stable.separations.shape == (6, 10)
     np.testing.assert_allclose(stable.separations * 6, np.round(stable.separations * 6))
@@ -28,7 +28,7 @@ def test_frequencies_are_shares_of_the_fits_on_stratified_halves(sample):
 
 
 def test_a_seed_repeats_and_jobs_do_not_matter(sample):
-    arguments = (SparseSVC(C=0.05), sample.data, sample.target)
+    arguments = (SparseSVC(C=0.1), sample.data, sample.target)
     one = stability_selection(*arguments, n_resamples=3, random_state=1)
     two = stability_selection(*arguments, n_resamples=3, random_state=1, n_jobs=2)
     np.testing.assert_array_equal(one.separations, two.separations)
