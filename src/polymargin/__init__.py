@@ -5,6 +5,7 @@ from importlib.metadata import version as _version
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
+from polymargin.estimators.robust import RobustSVC
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
@@ -16,6 +17,8 @@ from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
 from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 from polymargin.selection.stability import Stability, stability_selection
+from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
+from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -26,11 +29,17 @@ __all__ = [
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",
+    "RobustSVC",
     "SharedStructureSVC",
     "SparsePath",
     "SparseSVC",
     "SparseSVCCV",
     "Stability",
+    "SharedStructureSearch",
+    "SparsePath",
+    "SparseSVC",
+    "SparseSVCCV",
+    "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",
     "gacv",
@@ -39,4 +48,5 @@ __all__ = [
     "proximal_path",
     "sparse_path",
     "stability_selection",
+    "trace_norm_path",
 ]

@@ -50,6 +50,14 @@ def check_integer(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
+def check_positive_values(name: str, values: Any) -> np.ndarray:
+    """Return a grid of positive numbers as an array, or raise if one is not, or there are none."""
+    grid = [check_real(f"every entry of {name}", value, above=0.0) for value in np.ravel(values).tolist()]
+    if not grid:
+        raise ValueError(f"{name} must hold at least one value, got none.")
+    return np.array(grid)
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` as a bool, or raise if it is not one."""
     if not isinstance(value, (bool, np.bool_)):

@@ -39,6 +39,39 @@ def resolve_cost_matrix(cost_matrix: Any, classes: NDArray, *, name: str = "cost
     return costs
 
 
+def resolve_utility(utility: Any, classes: NDArray) -> NDArray[np.float64]:
+    """Return the (k, k) matrix of utilities; None is the identity, and "ordinal" converts the ordinal costs.
+
+    >>> resolve_utility({("a", "b"): 0.5}, np.array(["a", "b", "c"]))
+    array([[1. , 0.5, 0. ],
+           [0. , 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    k = len(classes)
+    if utility is None:
+        return np.eye(k)
+    if isinstance(utility, str):
+        return utility_of_costs(resolve_cost_matrix(utility, classes, name="utility"))
+    matrix = matrix_by_class(utility, classes, name="utility", fill=np.eye(k))
+    if not matrix.any():
+        raise ValueError("utility must have at least one positive entry, got only zeros.")
+    return matrix
+
+
+def utility_of_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Convert costs to utilities: (9) of Liu, Wu & He, ``max(costs) - costs``, less the minimum of each row.
+
+    What is taken off a row changes no Bayes rule, and what is left draws the machine less towards zero scores.
+
+    >>> utility_of_costs(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]]))
+    array([[2., 1., 0.],
+           [0., 1., 0.],
+           [0., 4., 5.]])
+    """
+    utility = costs.max() - costs
+    return utility - utility.min(axis=1, keepdims=True)
+
+
 def matrix_by_class(values: Any, classes: NDArray, *, name: str, fill: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a non-negative (k, k) matrix in the order of `classes` from an array, DataFrame or dict.
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.extmath import safe_sparse_dot
 
+from polymargin._native.rows import add_rows
 from polymargin.checks import check_choice, check_integer, check_real
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
@@ -74,7 +75,7 @@ def resolve_kernel(
     if gamma == "auto" and isinstance(gamma, str):
         number = 1.0 / X.shape[1]
     elif gamma == "scale" and isinstance(gamma, str):
-        variance = _weighted_variance(X, weights)
+        variance = _weighted_variance(X, weights) if kernel in _KERNEL_PARAMETERS else 1.0
         number = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     elif isinstance(gamma, str):
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}.")
@@ -118,6 +119,10 @@ class Gram(Protocol):
         """Return the product with `V` (n, m)."""
         ...
 
+    def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add the product of the columns `rows` with `V` (len(rows), m) to `out` (n, m), in Fortran order."""
+        ...
+
 
 class DenseGram:
     """The whole matrix in memory, in double or single precision."""
@@ -141,6 +146,10 @@ class DenseGram:
             return self.matrix @ V
         return _matmul_by_rows(self, V)
 
+    def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add the product of some columns with `V` to `out`; as the matrix is symmetric its rows are read."""
+        add_rows(self.matrix, rows, np.ascontiguousarray(V), out.T)
+
 
 class FeatureGram:
     """Inner products of feature rows, never formed: products cost O(n p)."""
@@ -163,14 +172,28 @@ class FeatureGram:
         """Return the product with `V` through the features."""
         return np.asarray(self.features @ (self.features.T @ V), dtype=np.float64)
 
+    def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add the product of some columns with `V` to `out`, through the features."""
+        out += np.asarray(self.features @ (self.features[rows].T @ V))
+
 
 class LazyGram:
-    """Rows computed when they are asked for: for matrices that do not fit the memory given."""
+    """Rows computed when they are asked for: for matrices that do not fit the memory given.
 
-    def __init__(self, kernel: Kernel, X: Any):
+    The rows that `add_product` used last stay in single precision within `cache_size` megabytes. What it adds is
+    thus right to single precision; `matmul` is right to double precision.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, cache_size: float = 0.0):
         self.kernel = kernel
         self.X = X
         self.n = X.shape[0]
+        slots = min(self.n, max(_ROWS_AT_A_TIME, int(cache_size * 1e6 / (4 * self.n))))
+        self._cache = np.empty((slots, self.n), dtype=np.float32)
+        self._slot_of = np.full(self.n, -1, dtype=np.intp)
+        self._row_in = np.full(slots, -1, dtype=np.intp)
+        self._used_at = np.zeros(slots, dtype=np.int64)
+        self._clock = 0
 
     def diagonal(self) -> NDArray[np.float64]:
         """Return the diagonal."""
@@ -185,6 +208,31 @@ class LazyGram:
         """Return the product with `V`, computing the matrix once in blocks of rows."""
         return _matmul_by_rows(self, V)
 
+    def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add the product of some columns with `V` to `out`, from the cache where they are there."""
+        for first in range(0, len(rows), _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            add_rows(self._cache, self._cached(rows[part]), np.ascontiguousarray(V[part]), out.T)
+
+    def _cached(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the slots of the rows; missing rows take the place of those unused for longest."""
+        self._clock += 1
+        slots = self._slot_of[rows]
+        self._used_at[slots[slots >= 0]] = self._clock
+        missing = rows[slots < 0]
+        if len(missing):
+            victims = np.argpartition(self._used_at, len(missing) - 1)[: len(missing)]
+            evicted = self._row_in[victims]
+            self._slot_of[evicted[evicted >= 0]] = -1
+            self._cache[victims] = self.kernel(self.X[missing], self.X)
+            self._slot_of[missing] = victims
+            self._row_in[victims] = missing
+            self._used_at[victims] = self._clock
+        return self._slot_of[rows]
+
+
+_ROWS_AT_A_TIME = 128
+
 
 def _matmul_by_rows(gram: Gram, V: NDArray[np.float64], block_bytes: int = 2**26) -> NDArray[np.float64]:
     height = max(1, block_bytes // (8 * gram.n))
@@ -193,6 +241,25 @@ def _matmul_by_rows(gram: Gram, V: NDArray[np.float64], block_bytes: int = 2**26
         rows = np.arange(first, min(first + height, gram.n))
         product[rows] = gram.block(rows) @ V
     return product
+
+
+def pivoted_cholesky(gram: Gram, max_rank: int, tol: float = 1e-13) -> NDArray[np.float64]:
+    """Return features L (n, r), r at most `max_rank`, with ``L L'`` near the matrix (greedy pivots).
+
+    It stops when what is left of the trace is below `tol` of it; then L stands for the matrix to rounding.
+    """
+    left = gram.diagonal().copy()
+    total = float(left.sum())
+    L = np.zeros((gram.n, max_rank))
+    for rank in range(max_rank):
+        pivot = int(left.argmax())
+        if left[pivot] <= 0.0 or float(left.sum()) <= tol * total:
+            return L[:, :rank]
+        column = gram.block(np.array([pivot]))[0] - L[:, :rank] @ L[pivot, :rank]
+        L[:, rank] = column / np.sqrt(left[pivot])
+        left = np.maximum(left - L[:, rank] ** 2, 0.0)
+        left[pivot] = 0.0
+    return L
 
 
 def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:
@@ -211,7 +278,7 @@ def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:
             rows = np.arange(first, min(first + height, n))
             matrix[rows] = lazy.block(rows)
         return DenseGram(matrix)
-    return LazyGram(kernel, X)
+    return LazyGram(kernel, X, cache_size)
 
 
 def check_precomputed(K: Any, *, name: str = "X") -> NDArray[np.float64]:

@@ -6,7 +6,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
-from polymargin.solvers.bounded import bounded_quadratic
+from polymargin.solvers.bounded import PATIENCE, bounded_quadratic
+
+
+def pivoting_twin(Q, r, lower, upper):
+    """Slow NumPy twin of the compiled pivoting, for one program."""
+    m = np.linalg.solve(Q, r)
+    held = lower == upper
+    side = np.where((m <= lower) | held, -1, np.where(m >= upper, 1, 0))
+    fewest, patience = len(r) + 1, PATIENCE
+    while True:
+        free = side == 0
+        m = np.where(side < 0, lower, np.where(side > 0, upper, 0.0))
+        m[free] = np.linalg.solve(Q[np.ix_(free, free)], r[free] - Q[np.ix_(free, ~free)] @ m[~free])
+        slope = Q @ m - r
+        better = np.where(free, np.where(m < lower, -1, np.where(m > upper, 1, 0)), side)
+        better[(side < 0) & ~held & (slope < -1e-13)] = 0
+        better[(side > 0) & (slope > 1e-13)] = 0
+        wrong = np.flatnonzero(better != side)
+        if len(wrong) == 0:
+            return m
+        patience = PATIENCE if len(wrong) < fewest else patience - 1
+        fewest = min(fewest, len(wrong))
+        change = wrong if patience >= 0 else wrong[-1:]
+        side[change] = better[change]
 
 
 def random_programs(rng, b, p, *, width=0.3, ridge=1e-2):
@@ -24,6 +47,25 @@ def test_equals_bounded_least_squares_of_scipy(seed, b):
     for m, y, low, up in zip(M.T, Y.T, lower.T, upper.T, strict=True):
         reference = lsq_linear(F, y, (low, up), method="bvls", tol=1e-15).x
         np.testing.assert_allclose(m, reference, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_compiled_pivoting_equals_its_twin(seed):
+    rng = np.random.default_rng(seed)
+    F, Y, lower, upper = random_programs(rng, 8, p=6, width=0.1)
+    lower[3, 2] = upper[3, 2] = 0.05
+    Q, R = F.T @ F, F.T @ Y
+    M = bounded_quadratic(Q, R, lower, upper)
+    for m, r, low, up in zip(M.T, R.T, lower.T, upper.T, strict=True):
+        np.testing.assert_allclose(m, pivoting_twin(Q, r, low, up), rtol=0, atol=1e-12)
+
+
+def test_matrices_that_are_not_positive_definite_are_refused():
+    indefinite, R = np.diag([1.0, -1.0]), np.ones((2, 1))
+    with pytest.raises(np.linalg.LinAlgError):
+        bounded_quadratic(indefinite, R, -R, R)
+    with pytest.raises(np.linalg.LinAlgError):
+        bounded_quadratic(indefinite[None], np.array([[2.0], [0.5]]), -R, R)
 
 
 def test_programs_with_matrices_of_their_own():

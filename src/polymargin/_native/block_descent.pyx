@@ -6,8 +6,8 @@ over one block: with scores ``f = W'x_i + shift`` and ``q = ||x_i||^2 + tau`` it
 
     min over a_p   q/2 ||R_i - R_i^old||^2 + <f, R_i - R_i^old> - linear(a_p),
 
-a projection on a scaled simplex (Crammer-Singer, the robust step), or a clipping of all hinges at once, tied by one
-number, the total change S (Lee-Lin-Wahba, Weston-Watkins; g_j is the argument of hinge j):
+a projection on a scaled simplex (Crammer-Singer, the robust step), or a clipping of all hinges at once, tied by
+one number, the total change S (Lee-Lin-Wahba, Weston-Watkins; g_j is the argument of hinge j):
 
     u_j = clip(u_j^old + g_j / q + coupling S, 0, upper_j),   S = sum_j (u_j - u_j^old).
 

@@ -58,4 +58,19 @@ static void accumulate(double *restrict out, double factor, const double *restri
     for (ptrdiff_t r = 0; r < m; r++) out[r] += factor * b[r];
 }
 
+/* out += a0 r0 + a1 r1 + a2 r2 + a3 r3, for rows in double and in single precision */
+POLYMARGIN_CLONES
+static void add_four_doubles(double *restrict out, const double *restrict r0, const double *restrict r1,
+                             const double *restrict r2, const double *restrict r3, const double *a, ptrdiff_t m) {
+    double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    for (ptrdiff_t r = 0; r < m; r++) out[r] += a0 * r0[r] + a1 * r1[r] + a2 * r2[r] + a3 * r3[r];
+}
+
+POLYMARGIN_CLONES
+static void add_four_floats(double *restrict out, const float *restrict r0, const float *restrict r1,
+                            const float *restrict r2, const float *restrict r3, const double *a, ptrdiff_t m) {
+    double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    for (ptrdiff_t r = 0; r < m; r++) out[r] += a0 * r0[r] + a1 * r1[r] + a2 * r2[r] + a3 * r3[r];
+}
+
 #endif

@@ -3,11 +3,12 @@
 import sys
 import warnings
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -50,6 +51,26 @@ class TrainingSet:
     def example_costs(self) -> NDArray[np.float64]:
         """Weighted cost L_ij of predicting class j for example i, (n, k)."""
         return self.weights[:, None] * self.costs[self.labels]
+
+    def merged(self) -> tuple["TrainingSet", NDArray[np.intp]]:
+        """Return the set with equal rows of a class made one, and where every row went.
+
+        So a row given twice and a row of weight 2 are the same problem to the last bit, not only in the limit.
+        """
+        X = self.X
+        if sparse.issparse(X):
+            X = X.sorted_indices()
+            ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+            keys = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in ends]
+        else:
+            keys = [row.tobytes() for row in np.ascontiguousarray(X)]
+        first: dict[Any, int] = {}
+        place = np.array([first.setdefault(key, len(first)) for key in zip(keys, self.labels, strict=True)])
+        if len(first) == len(place):
+            return self, place
+        kept = np.unique(place, return_index=True)[1]
+        weights = np.bincount(place, self.weights).astype(np.float64)
+        return replace(self, X=X[kept], labels=self.labels[kept], weights=weights, rows=self.rows[kept]), place
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):

@@ -71,15 +71,20 @@ class TaskClassifier(MarginClassifier):
     def _fit_batch(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit on all rows at once; fewer rows than unknowns are first rotated into as many coordinates."""
         settings, data, features, observer = self._begin(X, y, sample_weight)
-        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
-        moments, rotation = None, None
-        if data.X.shape[0] < n_unknowns:
-            rotation, tasks = self._rotated_tasks(data, features)
-        else:
-            moments = _moments(data, features)
-            tasks = self._tasks(moments, data.classes)
+        tasks, moments, rotation = self._summarise(data, features)
         solution = self._solve_tasks(tasks, data.classes, settings, observer)
         self._finish(data, features, moments, solution, rotation)
+
+    def _summarise(
+        self, data: TrainingSet, features: KernelFeatures | None
+    ) -> tuple[TaskMoments, ClassMoments | None, NDArray[np.float64] | None]:
+        """Return the tasks, with the class moments or, for fewer rows than unknowns, the rotation behind them."""
+        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
+        if data.X.shape[0] < n_unknowns:
+            rotation, tasks = self._rotated_tasks(data, features)
+            return tasks, None, rotation
+        moments = class_moments(data, features)
+        return self._tasks(moments, data.classes), moments, None
 
     def _fit_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         """Add rows to the moments and fit anew."""
@@ -100,7 +105,7 @@ class TaskClassifier(MarginClassifier):
             weigh_classes=False,
         )
         features = self._features(data) if first else self._kernel_features
-        moments = _moments(data, features)
+        moments = class_moments(data, features)
         if seen is not None:
             moments = seen + moments
         if not moments.totals.any():
@@ -257,6 +262,7 @@ def class_scores(tasks: NDArray[np.float64], codes: NDArray[np.float64]) -> NDAr
     return votes + np.tanh(tasks) @ codes.T / (2 * k)
 
 
-def _moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:
+def class_moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:
+    """Return the moments of the rows, or of their features."""
     weights = None if (data.weights == 1.0).all() else data.weights
     return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)

@@ -5,19 +5,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state, gen_batches
 
 from polymargin.checks import check_choice, check_flag, check_real
-from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators._kernel import KernelClassifier
 from polymargin.gram import (
     FeatureGram,
-    Gram,
     Kernel,
     NystroemMap,
-    draw_landmarks,
     make_gram,
-    resolve_kernel,
 )
 from polymargin.problems.hinge import (
     BoxLosses,
@@ -31,14 +28,17 @@ from polymargin.problems.hinge import (
 from polymargin.solvers.block_descent import BlockDescent
 from polymargin.solvers.contract import Settings, Solver
 from polymargin.solvers.decomposition import Decomposition
+from polymargin.solvers.feature_newton import FeatureNewton
 from polymargin.solvers.interior_point import InteriorPoint
 
 LOSSES = ("lee", "weston", "crammer")
 INTERIOR_POINT_UNKNOWNS = 1000
 """Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
+INTERIOR_POINT_WORK = 3e8
+"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
 
-SCORING_BYTES = 2**27
-"""Size of the kernel block that scoring forms at a time."""
+NEWTON_FEATURES = 1500
+"""Features up to which proximal Newton can factor its preconditioner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class FitRecord:
     n_rows: int
 
 
-class MulticategorySVC(MarginClassifier):
+class MulticategorySVC(KernelClassifier):
     """Multicategory support vector machine of Lee, Lin & Wahba, with its rivals.
 
     Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and minimise ::
@@ -214,11 +214,7 @@ class MulticategorySVC(MarginClassifier):
         self
         """
         settings, data = self._prepare(X, y, sample_weight)
-        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
-        nystroem = None
-        if self.landmarks is not None:
-            rng = check_random_state(self.random_state)
-            nystroem = NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
+        kernel, nystroem = self._kernel_of(data)
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
         solution = solver_for(problem).solve(problem, settings, observer=self._observer())
@@ -233,44 +229,17 @@ class MulticategorySVC(MarginClassifier):
         check_real("C", self.C, above=0.0)
         check_choice("loss", self.loss, LOSSES)
         check_flag("fit_intercept", self.fit_intercept)
-        check_real("cache_size", self.cache_size, above=0.0)
-        if self.landmarks is not None and self._is_pairwise():
-            raise ValueError(
-                "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
-            )
+        self._check_kernel()
         data = self._training_set(X, y, sample_weight)
         check_costs_of_loss(self.loss, data.costs)
         return settings, data
 
-    def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
-        if nystroem is not None:
-            return FeatureGram(nystroem.transform(X))
-        n, p = X.shape
-        whole_matrix_fits = 8e-6 * n * n <= self.cache_size
-        if kernel.name == "linear" and not (p > n and whole_matrix_fits):
-            return FeatureGram(X)
-        return make_gram(kernel, X, self.cache_size)
-
     def _store(
         self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
-    ) -> None:
-        for stale in ("coef_", "landmarks_", "support_vectors_"):
-            self.__dict__.pop(stale, None)
-        self.classes_ = data.classes
-        self._gamma = kernel.gamma
-        support = np.flatnonzero(R.any(axis=1))
-        self.support_ = data.rows[support]
-        self.dual_coef_ = R[support].T
+    ) -> NDArray[np.intp]:
+        support = super()._store(data, kernel, nystroem, R)
         self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows))
-        if nystroem is not None:
-            self.landmarks_ = nystroem.landmarks
-            self.dual_coef_ = (nystroem.root @ (nystroem.transform(data.X).T @ R)).T
-        elif self._is_pairwise():
-            self.support_vectors_ = np.empty((0, 0))
-        else:
-            self.support_vectors_ = data.X[support]
-            if kernel.name == "linear":
-                self.coef_ = np.asarray(data.X.T @ R, dtype=np.float64).T
+        return support
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
         """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""
@@ -286,20 +255,6 @@ class MulticategorySVC(MarginClassifier):
             make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
         )
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        if hasattr(self, "coef_"):
-            return np.asarray(X @ self.coef_.T) + self.intercept_
-        scores = np.empty((X.shape[0], len(self.classes_)))
-        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
-        height = max(1, SCORING_BYTES // (8 * max(1, self.dual_coef_.shape[1])))
-        for batch in gen_batches(X.shape[0], height):
-            if self._is_pairwise():
-                block = X[batch][:, self.support_]
-            else:
-                block = kernel(X[batch], self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_)
-            scores[batch] = block @ self.dual_coef_.T
-        return scores + self.intercept_
 
 
 def check_costs_of_loss(loss: str, costs: NDArray[np.float64]) -> None:
@@ -325,12 +280,10 @@ def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]
 
 def solver_for(problem: HingeProblem) -> Solver:
     """Choose the solver by the shape of the problem."""
-    match problem.gram:
-        case FeatureGram(features=features) if (features.shape[1] + 1) * (
-            problem.losses.n_classes - 1
-        ) <= INTERIOR_POINT_UNKNOWNS:
-            return InteriorPoint()
-        case FeatureGram():
-            return BlockDescent()
-        case _:
-            return Decomposition()
+    if not isinstance(problem.gram, FeatureGram):
+        return Decomposition()
+    n, p = problem.gram.features.shape
+    unknowns = (p + 1) * (problem.losses.n_classes - 1)
+    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
+        return InteriorPoint()
+    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()

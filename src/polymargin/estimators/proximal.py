@@ -1,6 +1,6 @@
 """ProximalSVC: the multicategory proximal support vector machine of Fung & Mangasarian."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,13 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
-from polymargin.coding import one_vs_rest_signs
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, Sides
 from polymargin.solvers.contract import Settings, Solution
-from polymargin.solvers.refinement import Refinement, margin_sums, refine
+from polymargin.solvers.refinement import Refinement, margin_sums, refine, refine_rows, rows_within_margins
 from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
 
 SCORING_BYTES = 2**25
@@ -213,10 +212,11 @@ class ProximalSVC(MarginClassifier):
         self._store(data.classes, features, moments, Z)
         if self.refine:
             products = self._products(data.X)
-            refinement = self._refine(lambda: [(products, data)], _totals(data))
-            scores = refinement.scale * products - refinement.offset
-            signs = one_vs_rest_signs(data.labels, data.n_classes)
-            self.support_ = data.rows[(signs * scores < 1.0).any(axis=1)]
+            geometry = self._geometry(_totals(data))
+            refinement = refine_rows(products, data.labels, data.weights, *geometry, self.C)
+            self._set_refined(refinement)
+            within = rows_within_margins(products, data.labels, refinement.scale, refinement.offset)
+            self.support_ = data.rows[within]
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
             self.landmarks_ = data.rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
@@ -317,14 +317,16 @@ class ProximalSVC(MarginClassifier):
                 "chunks must be iterable again and again, as every Newton step passes over all rows, got an "
                 f"iterator of type {type(chunks).__name__}."
             )
-        totals = self._kept_moments("refine_on").totals
+        factors, squared_norms, offset = self._geometry(self._kept_moments("refine_on").totals)
 
-        def rows() -> Iterator[tuple[NDArray[np.float64], TrainingSet]]:
+        def sums_at(scale: NDArray[np.float64], offset: NDArray[np.float64]) -> NDArray[np.float64]:
+            sums = np.zeros((6, len(self.classes_)))
             for X, y, *weight in chunks:
                 data = self._training_set(X, y, *weight, classes=self.classes_, reset=False)
-                yield self._products(data.X), data
+                sums += margin_sums(self._products(data.X), data.labels, data.weights, factors, scale, offset)
+            return sums
 
-        self._refine(rows, totals)
+        self._set_refined(refine(sums_at, squared_norms, offset, self.C))
         return self
 
     def _check_arguments(self) -> Settings:
@@ -413,23 +415,15 @@ class ProximalSVC(MarginClassifier):
             self.dual_coef_ = V.T
         self.intercept_ = -offset
 
-    def _refine(
-        self,
-        rows: Callable[[], Iterable[tuple[NDArray[np.float64], TrainingSet]]],
-        totals: NDArray[np.float64],
-    ) -> Refinement:
-        """Refine the proximal solution on rows, given with their products ``B v``."""
-        factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
+    def _geometry(self, totals: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray]:
+        """Return what the refinement starts from: factors of the rows, squared norms and offsets."""
         V, offset = self._proximal[:-1], self._proximal[-1]
+        factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
+        return factors, np.einsum("ij,ij->j", V, V), offset
 
-        def sums_at(scale: NDArray[np.float64], offset: NDArray[np.float64]) -> NDArray[np.float64]:
-            parts = [margin_sums(S, data.labels, data.weights, factors, scale, offset) for S, data in rows()]
-            return np.sum(parts, axis=0)
-
-        refinement = refine(sums_at, np.einsum("ij,ij->j", V, V), offset, self.C)
-        self._set_coefficients(V * refinement.scale, refinement.offset)
+    def _set_refined(self, refinement: Refinement) -> None:
+        self._set_coefficients(self._proximal[:-1] * refinement.scale, refinement.offset)
         self.refinement_ = refinement
-        return refinement
 
     def _products(self, X: Any) -> NDArray[np.float64]:
         """Return ``B v`` (n, k) of the unrefined solution."""

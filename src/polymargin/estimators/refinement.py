@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from polymargin.checks import check_choice, check_real
 from polymargin.problems.proximal import Sides
-from polymargin.solvers.refinement import margin_sums, refine
+from polymargin.solvers.refinement import refine_rows
 
 
 def _estimator_has_scores(self: "NewtonRefinement") -> bool:
@@ -99,12 +99,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         totals = np.bincount(labels, weights, len(self.classes_)).astype(np.float64)
         factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
         scores, (norms, intercepts) = self._directions(X), self._geometry()
-        self.refinement_ = refine(
-            lambda scale, offset: margin_sums(scores, labels, weights, factors, scale, offset),
-            norms,
-            -intercepts,
-            self.C,
-        )
+        self.refinement_ = refine_rows(scores, labels, weights, factors, norms, -intercepts, self.C)
         return self
 
     def _geometry(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -210,10 +210,13 @@ class TraceNormSVC(TaskClassifier):
     def _solve_tasks(
         self, tasks: TaskMoments, classes: NDArray, settings: Settings, observer: Observer | None
     ) -> Solution[SharedPoint]:
+        return AlternationSolver().solve(self._problem(tasks), settings, observer=observer)
+
+    def _problem(self, tasks: TaskMoments) -> SharedProblem:
+        """State the squared loss as shared structure with any M."""
         n_final = tasks.cross.shape[1]
         free = RelationSet.free(n_final, n_final)
-        problem = SharedProblem(tasks, float(self.C), float(self.relation_penalty), free)
-        return AlternationSolver().solve(problem, settings, observer=observer)
+        return SharedProblem(tasks, float(self.C), float(self.relation_penalty), free)
 
     def _fit_hinge(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the smoothed hinge, which needs all rows at hand."""

@@ -46,6 +46,11 @@ class BoxLosses:
         return self.upper.shape[1]
 
     @property
+    def total_weight(self) -> float:
+        """Sum of the weights of all hinges."""
+        return float(self.upper.sum())
+
+    @property
     def is_absolute(self) -> bool:
         """Whether a hinge sees its class's score whatever the own class is (Lee-Lin-Wahba)."""
         return bool((self.directions == self.directions[0]).all())
@@ -119,6 +124,11 @@ class SimplexLosses:
     offset: float
     n_examples: int
     n_classes: int
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of all pairs."""
+        return float(self.weight.sum())
 
     def restricted(self, rows: NDArray[np.intp]) -> "SimplexLosses":
         """Return the losses of the examples `rows`, where every example has one pair, its own."""
@@ -228,6 +238,7 @@ class HingeProblem:
         dual = self.losses.dual_linear(point.dual) - half_norm
         infeasibility = self.losses.infeasibility(point.dual)
         if self.fit_intercept:
-            scale = max(float(np.abs(R).sum(axis=0).max()), np.finfo(np.float64).tiny)
+            # where all coefficients nearly cancel, what is left of them is rounding of the weights
+            scale = max(float(np.abs(R).sum(axis=0).max()), 1e-4 * self.losses.total_weight)
             infeasibility = max(infeasibility, float(np.abs(R.sum(axis=0)).max()) / scale)
         return Certificate.of(primal, dual, infeasibility=infeasibility)

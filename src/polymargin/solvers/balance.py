@@ -40,6 +40,15 @@ def balanced(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.flo
     return None
 
 
+def resting_dual(losses: BoxLosses | SimplexLosses) -> NDArray[np.float64]:
+    """Return the dual point of no losses at all, for which R = 0 but for a tilt."""
+    if isinstance(losses, BoxLosses):
+        return np.zeros(losses.upper.shape)
+    dual = np.zeros((len(losses.weight), losses.n_classes))
+    dual[np.arange(len(dual)), losses.anchor] = losses.weight
+    return dual
+
+
 def forced_to_zero(losses: BoxLosses) -> NDArray[np.bool_]:
     """Tell which entries are zero at every balanced point (because some costs are zero).
 

@@ -11,11 +11,14 @@ from polymargin._native.block_descent import sweep_dense, sweep_sparse
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
-from polymargin.solvers.balance import balanced
+from polymargin.solvers.balance import balanced, resting_dual
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution
 
 _BURST = 2e8
 """Multiplications between two looks at the clock: about a tenth of a second."""
+
+_PULL = 0.1
+"""Squared length of the constant feature over that of the average row; with 1 it took twice the epochs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +89,7 @@ class _Best:
 
 
 def _resting_point(problem: HingeProblem) -> HingePoint:
-    """Return the dual point without any loss: R = 0, but for a tilt."""
-    losses = problem.losses
-    if isinstance(losses, BoxLosses):
-        dual = np.zeros(losses.upper.shape)
-    else:
-        dual = np.zeros((len(losses.weight), losses.n_classes))
-        dual[np.arange(len(dual)), losses.anchor] = losses.weight
-    return HingePoint(dual, np.zeros(losses.n_classes))
+    return HingePoint(resting_dual(problem.losses), np.zeros(problem.losses.n_classes))
 
 
 class _Descent:
@@ -107,8 +103,10 @@ class _Descent:
         self.rng = rng
         self.dual = begin.dual.copy()
         self.sweep, self.features, self.W = _bind_features(problem.gram.features, problem.coefficients(self.dual))
-        self.squares = problem.gram.diagonal()
-        self.tau = float(self.squares.mean()) if problem.fit_intercept else 0.0
+        squares = problem.gram.diagonal()
+        self.tau = _PULL * float(squares.mean()) if problem.fit_intercept else 0.0
+        # an empty row has no curvature of its own
+        self.squares = np.maximum(squares, max(1e-6 * float(squares.mean()), np.finfo(np.float64).tiny))
         self.multipliers = begin.intercept.copy()
         self.shift = self.multipliers + self.tau * problem.coefficients(self.dual).sum(axis=0)
         blocks = len(self.dual)

@@ -95,7 +95,8 @@ class _Run:
         """Put the class sums right and compute all else anew."""
         self.dual = self.loop.repair(self.dual)
         self.R = self.problem.coefficients(self.dual)
-        self.H = self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R)
+        # Fortran order: the scores of a class lie together, as the updates need them
+        self.H = np.asfortranarray(self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R))
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
 
@@ -198,19 +199,15 @@ class _Run:
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local = self.losses.restricted(rows)
-        whole = self.gram.block(rows) if isinstance(self.gram, DenseGram) else None
-        K = self.gram.block(rows, rows) if whole is None else np.take(whole, rows, axis=1)
+        K = np.ascontiguousarray(self.gram.block(rows, rows))
         old = self.dual[rows]
         burst = Burst(reduction=0.1, max_steps=10 * len(rows))
-        new = self.loop.improve(rows, np.ascontiguousarray(K), old, self.H[rows], burst)
+        new = self.loop.improve(rows, K, old, self.H[rows], burst)
         change = local.coefficients(new) - local.coefficients(old)
+        moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new
         self.R[rows] += change
-        if whole is None:
-            moved = np.flatnonzero(change.any(axis=1))
-            self.H += self.gram.block(rows[moved]).T @ change[moved]
-        else:
-            self.H += whole.T @ change
+        self.gram.add_product(rows[moved], change[moved], self.H)
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.rounds_since_newton += 1

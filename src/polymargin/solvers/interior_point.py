@@ -8,8 +8,7 @@ The losses are blocks of slots (see `_slots`): with margins ``m(F)``, epigraph v
 Eliminating alpha, s and xi leaves a system in the few unknowns Z of ``F = X Z B'`` (B the zero-sum basis, X with a
 column of ones for the intercept), whose matrix ``I + sum_t (B'a_t)(B'a_t)' kron X' diag(w_t) X`` is a sum over the
 atoms a_t of the losses, assembled by weighted products of the features with themselves. The blocks' sums and the
-definition of s hold from the start; the first condition holds in the limit, and to
-rounding in the point that is returned.
+definition of s hold from the start; the first condition holds in the limit, and to rounding in the point returned.
 
 Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior point method. SIAM J. Optimization.
 """
@@ -34,6 +33,9 @@ Solve = Callable[[Array], Array]
 CHUNK_ENTRIES = 2**18
 """Entries of the features that are weighted at a time: about the size of a core's cache."""
 
+INTERCEPT_PENALTY = 1e-13
+"""Keeps the intercept finite where the optimal ones are unbounded; invisible in the gap elsewhere."""
+
 CORRECTIONS = 3
 """Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
 
@@ -42,7 +44,14 @@ PATIENCE = 5
 
 
 class InteriorPoint:
-    """Predictor-corrector interior point on problems whose gram is a `FeatureGram`; O(n p^2) for every atom."""
+    """Predictor-corrector interior point; O(n p^2) an iteration for every atom of the losses.
+
+    `features` stand for the problem's gram where that is no `FeatureGram`: rows whose inner products are the gram
+    to rounding (a pivoted Cholesky factor). The certificate is the problem's own all the same.
+    """
+
+    def __init__(self, features: Any = None):
+        self.features = features
 
     def solve(
         self,
@@ -53,7 +62,7 @@ class InteriorPoint:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior."""
-        model = _Model(problem)
+        model = _Model(problem, self.features)
         iterate = _first_iterate(model, start)
         point = model.point(iterate)
         certificate = problem.certify(point)
@@ -105,16 +114,21 @@ class _Iterate:
 class _Model:
     """What stays fixed over the iterations: features with a column of ones, slots, basis."""
 
-    def __init__(self, problem: HingeProblem):
-        if not isinstance(problem.gram, FeatureGram):
-            raise TypeError("The interior point needs features: a FeatureGram.")
+    def __init__(self, problem: HingeProblem, features: Any):
+        if features is None:
+            if not isinstance(problem.gram, FeatureGram):
+                raise TypeError("The interior point needs features: a FeatureGram, or a factor of the gram.")
+            features = problem.gram.features
         self.slots = slots_of(problem.losses)
         self.tilt = np.zeros((problem.gram.n, problem.losses.n_classes)) if problem.tilt is None else problem.tilt
         self.basis = zero_sum_basis(problem.losses.n_classes)
         self.problem = problem
-        self.features = _with_ones(problem.gram.features) if problem.fit_intercept else problem.gram.features
+        self.features = _with_ones(features) if problem.fit_intercept else features
         if not sparse.issparse(self.features):
             self.features = np.asarray(self.features, dtype=np.float64)
+        self.penalty = np.ones(self.features.shape[1])
+        if problem.fit_intercept:
+            self.penalty[-1] = INTERCEPT_PENALTY
 
     def scores(self, Z: Array) -> Array:
         """Return F (n, k)."""
@@ -125,17 +139,14 @@ class _Model:
         return self.features.T @ (Q @ self.basis)
 
     def penalised(self, Z: Array) -> Array:
-        """Return Z with the intercept, which no penalty sees, set to zero."""
-        if self.problem.fit_intercept:
-            Z = Z.copy()
-            Z[-1] = 0.0
-        return Z
+        """Return the gradient of the penalty at Z."""
+        return self.penalty[:, None] * Z
 
     def objectives(self, iterate: _Iterate) -> tuple[float, float]:
         """Return the primal objective, and the complementarity, which is the gap once all conditions hold."""
         F = self.scores(iterate.Z)
         primal = float(
-            0.5 * np.sum(self.penalised(iterate.Z) ** 2)
+            0.5 * np.vdot(iterate.Z, self.penalised(iterate.Z))
             + self.slots.weight @ iterate.epigraph
             + np.vdot(self.tilt, F)
         )
@@ -154,10 +165,7 @@ class _Model:
         m, p = self.basis.shape[1], self.features.shape[1]
         matrix = (outer.reshape(m * m, -1) @ grams.reshape(-1, p * p)).reshape(m, m, p, p)
         matrix = matrix.transpose(0, 2, 1, 3).reshape(m * p, m * p)
-        unit = np.ones((m, p))
-        if self.problem.fit_intercept:
-            unit[:, -1] = 0.0
-        matrix[np.diag_indices(m * p)] += unit.ravel()
+        matrix[np.diag_indices(m * p)] += np.tile(self.penalty, m)
         return matrix
 
     def point(self, iterate: _Iterate) -> HingePoint:

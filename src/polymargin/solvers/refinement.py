@@ -9,14 +9,17 @@ A step needs six sums over the rows, which add up over chunks: this is all that 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin._native.margin_sums import margin_sums as add_margin_sums
 from polymargin.coding import one_vs_rest_signs
 
 MAX_ITER = 100
 SHORTEST_STEP = 1e-9
+THINNED_ROWS = 20_000
 BLOCK_ROWS = 4096  # rows whose scores stay in the processor's cache
 
 
@@ -52,23 +55,27 @@ def margin_sums(
     offset: NDArray[np.float64],
 ) -> Sums:
     """Return the sums (6, k) of rows with scores (n, k); rows of class c weigh ``weights * factors[c]`` (k,)."""
-    sums = np.zeros((6, scores.shape[1]))
+    k = len(factors)
+    sums = np.zeros((6, k))
+    signs = one_vs_rest_signs(np.arange(k), k)
+    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    add_margin_sums(scores, labels, weights, factors, signs, scale, offset, np.empty((6, k)), sums)
+    return sums
+
+
+def rows_within_margins(
+    scores: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    scale: NDArray[np.float64],
+    offset: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    """Return the rows with a positive multiplier (17) in the problem of some class."""
+    within = np.empty(len(scores), dtype=bool)
     for first in range(0, len(scores), BLOCK_ROWS):
         part = slice(first, first + BLOCK_ROWS)
-        s, d, w = scores[part], one_vs_rest_signs(labels[part], len(factors)), factors[labels[part]]
-        errors = 1.0 - d * (scale * s - offset)
-        w *= weights[part, None]
-        w *= errors > 0
-        pull = w * errors
-        sums[0] += np.einsum("ij,ij->j", pull, errors)
-        pull *= d
-        sums[1] += np.einsum("ij,ij->j", pull, s)
-        sums[2] += pull.sum(axis=0)
-        sums[5] += w.sum(axis=0)
-        w *= s
-        sums[3] += np.einsum("ij,ij->j", w, s)
-        sums[4] += w.sum(axis=0)
-    return sums
+        signs = one_vs_rest_signs(labels[part], scores.shape[1])
+        within[part] = (signs * (scale * scores[part] - offset) < 1.0).any(axis=1)
+    return np.flatnonzero(within)
 
 
 def refine(
@@ -77,7 +84,8 @@ def refine(
     offset: NDArray[np.float64],
     C: float,
     *,
-    tol: float = 1e-13,
+    scale: NDArray[np.float64] | None = None,
+    tol: float = 1e-12,
 ) -> Refinement:
     """Minimise (12) for all classes together.
 
@@ -85,12 +93,12 @@ def refine(
     ----------
     sums_at : returns the sums over all rows at given (scale, offset); called once a step.
     squared_norms : (k,) of the directions v.
-    offset : (k,) where to start; the scale starts at one.
+    offset, scale : (k,) where to start; None starts the scale at one.
     C : the paper's nu.
     tol : relative gap at which to stop.
     """
     k = len(offset)
-    point = np.vstack([np.ones(k), offset])
+    point = np.vstack([np.ones(k) if scale is None else scale, offset])
     ridge = np.vstack([np.where(squared_norms > 0, squared_norms, 1.0), np.ones(k)])
     value, gradient, hessian = _model(sums_at(*point), point, ridge, C)
     n_iter = np.zeros(k, dtype=np.intp)
@@ -115,6 +123,28 @@ def refine(
         point, value, hessian = trial, trial_value, trial_hessian
         solved |= same_piece | (_gap(gradient, ridge, value) <= tol) | (length < SHORTEST_STEP)
     return Refinement(point[0], point[1], n_iter, value, _gap(gradient, ridge, value))
+
+
+def refine_rows(
+    scores: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    squared_norms: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    C: float,
+) -> Refinement:
+    """Minimise (12) over rows in memory; the arguments are those of `margin_sums` and `refine`.
+
+    Many rows are thinned out first: their optimum is near that of all rows, which saves most passes over them.
+    """
+    scale = None
+    stride = len(scores) // THINNED_ROWS
+    if stride > 1:
+        few = (scores[::stride].copy(), labels[::stride].copy(), stride * weights[::stride], factors)
+        near = refine(partial(margin_sums, *few), squared_norms, offset, C)
+        scale, offset = near.scale, near.offset
+    return refine(partial(margin_sums, scores, labels, weights, factors), squared_norms, offset, C, scale=scale)
 
 
 def _model(

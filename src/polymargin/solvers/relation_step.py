@@ -21,6 +21,8 @@ def relation_step(
     Q : (b, b) ``W'A'AW``, or (p, b, b) where the tasks see different rows.
     R : (b, p) ``W'A'Y``.
     """
+    if (relations.lower == relations.upper).all():
+        return relations.lower, None
     if relations.psd:
         return semidefinite_step(Q, R, kappa, relations)
     if relations.symmetric:

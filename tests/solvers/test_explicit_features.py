@@ -1,4 +1,4 @@
-"""Dual block coordinate descent against the reference solver, on every storage of the features."""
+"""The solvers on explicit features against the reference solver, on every storage of the features."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,12 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, SimplexLosses, crammer_singer, lee_lin_wahba, weston_watkins
 from polymargin.solvers.block_descent import BlockDescent
 from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.feature_newton import FeatureNewton
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 
 LOSSES = ("lee", "weston", "crammer")
+both_solvers = pytest.mark.parametrize("solver", [BlockDescent(), FeatureNewton()], ids=lambda s: type(s).__name__)
 
 
 def random_losses(rng, loss, labels, k, C):
@@ -22,27 +24,40 @@ def random_losses(rng, loss, labels, k, C):
     return lee_lin_wahba(labels, upper) if loss == "lee" else weston_watkins(labels, upper)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(12))
-def test_reaches_the_optimum(loss, seed):
-    rng = np.random.default_rng(seed)
+def check_against_reference(solver, problem, tol):
+    solution = solver.solve(problem, Settings(tol, 50_000))
+    optimum = hinge_optimum(problem)
+    accuracy_of_reference = 1e-7 * max(1.0, optimum)
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.dual <= optimum + accuracy_of_reference
+    assert solution.certificate.primal >= optimum - accuracy_of_reference
+
+
+def random_problem(rng, loss, log_C, fit_intercept):
     k, p = int(rng.integers(2, 7)), int(rng.integers(2, 9))
     X, labels = blobs(rng, int(rng.integers(10, 60)), p, k)
-    problem = HingeProblem(
-        FeatureGram(X),
-        random_losses(rng, loss, labels, k, 10 ** rng.uniform(-2.5, -0.3)),
-        fit_intercept=seed % 4 > 0,
-    )
-    solution = BlockDescent(seed).solve(problem, Settings(1e-5, 50_000))
-    optimum = hinge_optimum(problem)
-    scale = max(1.0, optimum)
-    assert solution.status is Status.SOLVED
-    assert solution.certificate.dual <= optimum + 1e-8 * scale
-    assert optimum - 1e-8 * scale <= solution.certificate.primal <= optimum + 1e-5 * scale
+    return HingeProblem(FeatureGram(X), random_losses(rng, loss, labels, k, 10**log_C), fit_intercept)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_storage_does_not_matter(loss):
+@pytest.mark.parametrize("seed", range(12))
+def test_block_descent_reaches_the_optimum(loss, seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, loss, rng.uniform(-2.5, -0.5), seed % 4 > 0)
+    check_against_reference(BlockDescent(seed), problem, 1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(20))
+def test_feature_newton_reaches_the_optimum(loss, seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, loss, rng.uniform(-3.0, 2.0), seed % 4 > 0)
+    check_against_reference(FeatureNewton(), problem, 1e-7)
+
+
+@both_solvers
+@pytest.mark.parametrize("loss", LOSSES)
+def test_storage_does_not_matter(solver, loss):
     rng = np.random.default_rng(3)
     X, labels = blobs(rng, 50, 6, 4)
     X[np.abs(X) < 0.7] = 0.0
@@ -51,7 +66,7 @@ def test_storage_does_not_matter(loss):
     wide = sparse.csr_array(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     duals = [
-        BlockDescent().solve(HingeProblem(FeatureGram(features), losses), Settings(1e-6, 50_000)).point.dual
+        solver.solve(HingeProblem(FeatureGram(features), losses), Settings(1e-6, 50_000)).point.dual
         for features in (X, np.asfortranarray(X), X.astype(np.float32), sparse.csr_matrix(X), wide,
                          sparse.csr_array(X.astype(np.float32)))
     ]  # fmt: skip
@@ -59,7 +74,8 @@ def test_storage_does_not_matter(loss):
         np.testing.assert_allclose(dual, duals[0], atol=1e-6)
 
 
-def test_several_simplices_an_example_and_a_tilt():
+@both_solvers
+def test_several_simplices_an_example_and_a_tilt(solver):
     rng = np.random.default_rng(5)
     k, n = 4, 30
     X, labels = blobs(rng, n, 3, k)
@@ -69,29 +85,31 @@ def test_several_simplices_an_example_and_a_tilt():
     tilt = rng.normal(size=(n, k)) * 0.02
     tilt -= tilt.mean(axis=1, keepdims=True)
     problem = HingeProblem(FeatureGram(X), losses, tilt=tilt)
-    solution = BlockDescent().solve(problem, Settings(1e-6, 50_000))
+    solution = solver.solve(problem, Settings(1e-6, 50_000))
     assert solution.status is Status.SOLVED
     assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=2e-6)
 
 
+@both_solvers
 @pytest.mark.parametrize("loss", LOSSES)
-def test_warm_start_saves_epochs(loss):
+def test_warm_start_saves_iterations(solver, loss):
     rng = np.random.default_rng(8)
     X, labels = blobs(rng, 60, 5, 3)
     problem = HingeProblem(FeatureGram(X), random_losses(rng, loss, labels, 3, 0.2))
-    cold = BlockDescent().solve(problem, Settings(1e-5, 5000))
-    warm = BlockDescent().solve(problem, Settings(1e-5, 5000), start=cold.point)
+    cold = solver.solve(problem, Settings(1e-5, 5000))
+    warm = solver.solve(problem, Settings(1e-5, 5000), start=cold.point)
     assert warm.status is Status.SOLVED
     assert warm.n_iter < cold.n_iter / 2
 
 
+@both_solvers
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("limits", [{"max_iter": 2}, {"time_limit": 1e-9}])
-def test_stopped_early_keeps_a_feasible_point(loss, limits):
+def test_stopped_early_keeps_a_feasible_point(solver, loss, limits):
     rng = np.random.default_rng(9)
     X, labels = blobs(rng, 200, 5, 4)
     problem = HingeProblem(FeatureGram(X), random_losses(rng, loss, labels, 4, 1.0))
-    solution = BlockDescent().solve(problem, Settings(1e-9, **limits))
+    solution = solver.solve(problem, Settings(1e-9, **limits))
     assert solution.status in (Status.MAX_ITER, Status.TIME_LIMIT)
     assert solution.certificate.infeasibility < 1e-12
     assert solution.certificate.gap > 1e-9

@@ -1,0 +1,87 @@
+"""What a table or a figure of a paper declares; its module holds one of these under the name REPRODUCTION."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from polymargin.datasets import fetch_benchmark
+
+Key = tuple[str, ...]
+
+
+class UnavailableError(Exception):
+    """Something that a reproduction needs is not here; the message says what."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What one repetition is given: its own seed, whether to be quick, and where real data are."""
+
+    seed: int
+    quick: bool = False
+    data_home: str | None = None
+
+    def seeds(self, n: int) -> list[int]:
+        """Return n further seeds, for the parts of a repetition."""
+        return np.random.SeedSequence(self.seed).generate_state(n).tolist()
+
+    def fetch(self, name: str) -> Bunch:
+        """Return a real data set, or say that it is not here."""
+        try:
+            return fetch_benchmark(name, self.data_home)
+        except (FileNotFoundError, ConnectionError) as error:
+            raise UnavailableError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """A number of the paper, with its standard deviation over repetitions where it is printed.
+
+    What depends on the machine or on chance alone (times, p-values) is shown and not judged.
+    """
+
+    value: float
+    deviation: float | None = None
+    judged: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: a function that computes one repetition, and the paper's numbers.
+
+    Attributes
+    ----------
+    title : what the table shows.
+    parts : names of the parts of a key, such as ("method", "measure").
+    paper : the paper's numbers by key.
+    repetition : computes the numbers of one repetition by key, from its context alone.
+    repetitions : how many a full run makes.
+    paper_repetitions : how many the paper made, where it says so.
+    centre : what is reported over the repetitions.
+    tolerance : difference, in units of the table, up to which two numbers count as equal, beyond chance.
+    digits : decimals to print.
+    notes : what readers must know, such as where the paper leaves room.
+    """
+
+    title: str
+    parts: Key
+    paper: Mapping[Key, Theirs]
+    repetition: Callable[[Context], Mapping[Key, float]]
+    repetitions: int
+    paper_repetitions: int | None = None
+    centre: Literal["mean", "median"] = "mean"
+    tolerance: float = 0.0
+    digits: int = 2
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: a function that draws it."""
+
+    title: str
+    draw: Callable[[Context], Any]
+    notes: str = ""

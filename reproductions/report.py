@@ -1,0 +1,140 @@
+"""Results as CSV and Markdown, ours beside theirs, with a verdict that follows from the numbers."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from reproductions.declare import Key, Table
+from reproductions.run import Record
+
+LEVEL_SHARE = 0.8
+"""Share of the numbers that must agree for a table to be reproduced."""
+
+ORDER_CORRELATION = 0.8
+"""Rank correlation of ours with theirs from which the order counts as reproduced."""
+
+NORMAL_MEDIAN = np.sqrt(np.pi / 2)
+"""Standard error of a median in units of that of a mean, for normal numbers."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number of ours, over the repetitions, beside theirs."""
+
+    key: Key
+    ours: float
+    error: float
+    repetitions: int
+    theirs: float | None
+    their_error: float | None
+    judged: bool
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus theirs."""
+        return None if self.theirs is None else self.ours - self.theirs
+
+    def agrees(self, tolerance: float) -> bool:
+        """Tell whether the difference is within the tolerance and two standard errors."""
+        chance = 2.0 * np.hypot(np.nan_to_num(self.error), self.their_error or 0.0)
+        return self.difference is not None and abs(self.difference) <= tolerance + chance + 1e-12
+
+
+def summarise(table: Table, records: Sequence[Record]) -> list[Row]:
+    """Average over the repetitions; the keys in the paper's order, then what is ours alone."""
+    ours = dict.fromkeys(key for record in records for key in record.values)
+    keys = [key for key in table.paper if key in ours] + [key for key in ours if key not in table.paper]
+    inflation = NORMAL_MEDIAN if table.centre == "median" else 1.0
+    rows = []
+    for key in keys:
+        values = np.array([record.values[key] for record in records if key in record.values])
+        centre = np.median(values) if table.centre == "median" else values.mean()
+        error = inflation * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        theirs = table.paper.get(key)
+        their_error = None
+        if theirs is not None and theirs.deviation is not None and table.paper_repetitions:
+            their_error = inflation * theirs.deviation / np.sqrt(table.paper_repetitions)
+        value = None if theirs is None else theirs.value
+        judged = theirs is not None and theirs.judged
+        rows.append(Row(key, float(centre), float(error), len(values), value, their_error, judged))
+    return rows
+
+
+def verdict(table: Table, rows: Sequence[Row]) -> str:
+    """Judge: reproduced, reproduced in order and not in level, or not reproduced; with the counts behind it."""
+    compared = [row for row in rows if row.judged]
+    if not compared:
+        return "not comparable: the paper prints no numbers for it"
+    agreeing = sum(row.agrees(table.tolerance) for row in compared)
+    counts = f"{agreeing} of {len(compared)} numbers agree"
+    if agreeing >= LEVEL_SHARE * len(compared):
+        return f"reproduced ({counts})"
+    if len(compared) < 3:
+        return f"not reproduced ({counts})"
+    correlation = spearmanr([row.ours for row in compared], [row.theirs for row in compared]).statistic
+    counts += f", rank correlation {correlation:.2f}"
+    if correlation >= ORDER_CORRELATION:
+        return f"reproduced in order, not in level ({counts})"
+    return f"not reproduced ({counts})"
+
+
+def to_csv(table: Table, rows: Sequence[Row]) -> str:
+    """Return the rows as comma-separated values, unrounded."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        [*table.parts, "ours", "standard_error", "repetitions", "theirs", "their_standard_error", "difference"]
+    )
+    for row in rows:
+        numbers = [row.ours, row.error, row.repetitions, row.theirs, row.their_error, row.difference]
+        writer.writerow([*row.key, *("" if number is None else number for number in numbers)])
+    return text.getvalue()
+
+
+def to_markdown(name: str, table: Table, header: dict, records: Sequence[Record], rows: Sequence[Row]) -> str:
+    """Return a section about the table: command, verdict, numbers, notes."""
+    paper, stem = name.split("/")
+    command = f"python -m reproductions {paper} {stem} --repetitions {len(records)}"
+    if header["quick"]:
+        command += " --quick"
+    lines = [
+        f"### {name}: {table.title}",
+        "",
+        f"`{command}` with version {header['version']}, seeds {records[0].seed} and following; "
+        f"{table.centre} of {len(records)} repetition{'s' * (len(records) != 1)}, standard errors in brackets.",
+        "",
+        "Quick version, too small to judge." if header["quick"] else f"**Verdict: {verdict(table, rows)}.**",
+        "",
+        "| " + " | ".join([*table.parts, "ours", "theirs", "difference"]) + " |",
+        "|" + "---|" * len(table.parts) + "---:|---:|---:|",
+    ]
+    for row in rows:
+        difference = "" if row.difference is None else f"{row.difference:+.{table.digits}f}"
+        ours = _with_error(row.ours, row.error, table.digits)
+        lines.append("| " + " | ".join([*row.key, ours, _theirs(row, table.digits), difference]) + " |")
+    if table.notes:
+        lines += ["", table.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _with_error(value: float, error: float | None, digits: int) -> str:
+    shown = f"{value:.{digits}f}"
+    return shown if error is None or np.isnan(error) else f"{shown} ({error:.{digits}f})"
+
+
+def _theirs(row: Row, digits: int) -> str:
+    return "" if row.theirs is None else _with_error(row.theirs, row.their_error, digits)
+
+
+def write_report(name: str, table: Table, header: dict, records: Sequence[Record], results: Path) -> str:
+    """Write NAME.csv and NAME.md beside the results, and return the Markdown."""
+    rows = summarise(table, records)
+    markdown = to_markdown(name, table, header, records, rows)
+    results.with_suffix(".csv").write_text(to_csv(table, rows))
+    results.with_suffix(".md").write_text(markdown)
+    return markdown

@@ -1,0 +1,111 @@
+"""Run a table's repetitions: every one has its own seed, is stored when done, and is never done twice."""
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from polymargin.selection.progress import progress_bar
+from reproductions.declare import Context, Key, Table
+
+
+@dataclass(frozen=True)
+class Record:
+    """The numbers of one repetition."""
+
+    repetition: int
+    seed: int
+    values: dict[Key, float]
+    seconds: float
+
+    def to_line(self) -> str:
+        """Return the record as a line of the results file."""
+        values = [[*key, value] for key, value in self.values.items()]
+        return json.dumps(
+            {"repetition": self.repetition, "seed": self.seed, "seconds": round(self.seconds, 3), "values": values}
+        )
+
+    @classmethod
+    def from_line(cls, line: str) -> "Record":
+        """Read a line of the results file."""
+        stored = json.loads(line)
+        values = {tuple(entry[:-1]): entry[-1] for entry in stored["values"]}
+        return cls(stored["repetition"], stored["seed"], values, stored["seconds"])
+
+
+def seed_of(name: str, repetition: int) -> int:
+    """Return the seed of a repetition, a function of the table's name and of its number alone."""
+    return int(np.random.SeedSequence([zlib.crc32(name.encode()), repetition]).generate_state(1)[0])
+
+
+def run_table(
+    name: str,
+    table: Table,
+    results: Path,
+    *,
+    repetitions: int,
+    jobs: int = 1,
+    quick: bool = False,
+    data_home: str | None = None,
+    shown: bool = False,
+) -> list[Record]:
+    """Compute the repetitions that `results` does not hold yet, append each as it is done, return all in order."""
+    header = {"reproduction": name, "quick": quick, "version": version("polymargin")}
+    done = {record.repetition: record for record in open_results(results, header)}
+    missing = [number for number in range(repetitions) if number not in done]
+    computed = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(compute)(name, table, number, quick, data_home) for number in missing
+    )
+    with results.open("a") as file:
+        for record in progress_bar(computed, len(missing), name, shown=shown):
+            file.write(record.to_line() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+            done[record.repetition] = record
+    return [done[number] for number in sorted(done) if number < repetitions]
+
+
+def compute(name: str, table: Table, repetition: int, quick: bool, data_home: str | None) -> Record:
+    """Compute one repetition."""
+    seed = seed_of(name, repetition)
+    start = time.perf_counter()
+    values = dict(table.repetition(Context(seed, quick, data_home)))
+    return Record(repetition, seed, values, time.perf_counter() - start)
+
+
+def open_results(path: Path, header: dict) -> list[Record]:
+    """Read the finished repetitions, cutting off a line that a kill left unfinished; start a new file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_bytes() if path.exists() else b""
+    whole = text[: text.rfind(b"\n") + 1]
+    if len(whole) < len(text):
+        os.truncate(path, len(whole))
+    lines = whole.decode().splitlines()
+    if not lines:
+        path.write_text(json.dumps(header) + "\n")
+        return []
+    stored = json.loads(lines[0])
+    if stored != header:
+        raise ValueError(
+            f"{path} holds results of {stored}, this run is {header}: remove the file, or choose another --output."
+        )
+    return [Record.from_line(line) for line in lines[1:]]
+
+
+def read_results(path: Path) -> tuple[dict, list[Record]]:
+    """Return the header and the records, in order of repetition."""
+    header, *lines = path.read_text().splitlines()
+    return json.loads(header), sorted(map(Record.from_line, lines), key=lambda record: record.repetition)
+
+
+def stored_results(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the file of every stored table."""
+    for path in sorted(folder.glob("*/*.jsonl")):
+        yield f"{path.parent.name}/{path.stem}", path

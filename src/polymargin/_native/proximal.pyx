@@ -1,0 +1,113 @@
+"""The dual proximal step of the hinge machines: all examples at given scores, in one pass.
+
+For every block p of the dual, of example i, with the arguments g of its hinges at the scores ``F[i]``,
+
+    boxes       alpha_j = clip(centre_j + upper_j g_j / width, 0, upper_j),
+    simplices   alpha   = projection of centre + weight g / width on weight times the unit simplex,
+
+which maximises ``<alpha, g> - sum_j width (alpha_j - centre_j)^2 / (2 bound_j)``.
+"""
+
+from libc.string cimport memset
+
+
+cdef double _threshold(const double* target, double weight, int k) noexcept nogil:
+    """Return the theta for which ``sum_m max(target_m - theta, 0) = weight`` (Michelot's rising Newton steps)."""
+    cdef double theta, total = 0.0
+    cdef int m, count = k, previous
+    for m in range(k):
+        total += target[m]
+    theta = (total - weight) / k
+    for _ in range(k):
+        previous = count
+        total = 0.0
+        count = 0
+        for m in range(k):
+            if target[m] > theta:
+                total += target[m]
+                count += 1
+        if count == previous or count == 0:
+            break
+        theta = (total - weight) / count
+    return theta
+
+
+def proximal_step(
+    const double[:, ::1] F, const int[::1] example, const int[::1] label, const double[:, ::1] bound,
+    const double[:, ::1] centre, double offset, bint absolute, double width, double[:, ::1] alpha,
+    unsigned char[:, ::1] free, double[:, ::1] R,
+):
+    """Set `alpha`, tell which entries are `free` and add to the coefficients R.
+
+    `bound` is (P, k) for boxes and (P, 1) for simplices. With `absolute` a hinge sees its class's score alone
+    (Lee-Lin-Wahba), otherwise its difference to the score of the own class.
+
+    Returns
+    -------
+    loss, slack : float
+        Sum of the losses, and of the losses minus ``<alpha, g>``.
+    """
+    cdef Py_ssize_t p
+    cdef int i, y, j, k = F.shape[1]
+    cdef bint simplex = bound.shape[1] == 1
+    cdef double loss = 0.0, slack = 0.0, own, g, a, u, inner, total, best, theta
+    cdef const double* f
+    cdef double* r
+    with nogil:
+        for p in range(centre.shape[0]):
+            i = example[p]
+            y = label[p]
+            f = &F[i, 0]
+            r = &R[i, 0]
+            memset(&free[p, 0], 0, k)
+            own = 0.0 if absolute else f[y]
+            total = inner = best = 0.0
+            if simplex:
+                u = bound[p, 0]
+                for j in range(k):
+                    g = f[j] - own + (0.0 if j == y else offset)
+                    best = g if g > best else best
+                    alpha[p, j] = centre[p, j] + u * g / width
+                theta = _threshold(&alpha[p, 0], u, k)
+                for j in range(k):
+                    a = alpha[p, j] - theta
+                    if a > 0.0:
+                        free[p, j] = 1
+                    else:
+                        a = 0.0
+                    alpha[p, j] = a
+                    g = f[j] - own + (0.0 if j == y else offset)
+                    inner += a * g
+                    r[j] -= a
+                r[y] += u
+                loss += u * best
+                slack += u * best - inner
+            else:
+                for j in range(k):
+                    u = bound[p, j]
+                    if u == 0.0:
+                        alpha[p, j] = 0.0
+                        continue
+                    g = f[j] - own + offset
+                    a = centre[p, j] + u * g / width
+                    if a <= 0.0:
+                        a = 0.0
+                    elif a >= u:
+                        a = u
+                    else:
+                        free[p, j] = 1
+                    alpha[p, j] = a
+                    total += a
+                    inner += a * g
+                    if g > 0.0:
+                        best += u * g
+                    r[j] -= a
+                if absolute:
+                    total /= k
+                    for j in range(k):
+                        r[j] += total
+                else:
+                    r[y] += total
+                loss += best
+                slack += best - inner
+    return loss, slack

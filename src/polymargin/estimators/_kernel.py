@@ -1,0 +1,95 @@
+"""What the kernel machines share: the Gram matrix they train on, what they keep of a fit, and scoring."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state, gen_batches
+
+from polymargin.checks import check_real
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.gram import (
+    FeatureGram,
+    Gram,
+    Kernel,
+    NystroemMap,
+    draw_landmarks,
+    make_gram,
+    resolve_kernel,
+)
+
+SCORING_BYTES = 2**27
+"""Size of the kernel block that scoring forms at a time."""
+
+SPARSE_ROWS = 1000
+"""Rows of sparse data beyond which coordinate descent is faster than a Gram matrix, whatever the features."""
+
+
+class KernelClassifier(MarginClassifier):
+    """Base of the machines whose scores are ``f = K(., x) R + b``.
+
+    A family has the parameters `kernel`, `gamma`, `degree`, `coef0`, `landmarks`, `cache_size` and `random_state`;
+    its fit calls `_check_kernel`, `_kernel_of`, `_gram` and `_store`, and sets `intercept_`.
+    """
+
+    def _check_kernel(self) -> None:
+        """Check the arguments that need no data."""
+        check_real("cache_size", self.cache_size, above=0.0)
+        if self.landmarks is not None and self._is_pairwise():
+            raise ValueError(
+                "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
+            )
+
+    def _kernel_of(self, data: TrainingSet) -> tuple[Kernel, NystroemMap | None]:
+        """Resolve the kernel on the training set, and draw the landmarks where asked for."""
+        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        if self.landmarks is None:
+            return kernel, None
+        rng = check_random_state(self.random_state)
+        return kernel, NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
+
+    def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
+        if nystroem is not None:
+            return FeatureGram(nystroem.transform(X))
+        n, p = X.shape
+        gram_is_better = p > n and 8e-6 * n * n <= self.cache_size and not (issparse(X) and n > SPARSE_ROWS)
+        if kernel.name == "linear" and not gram_is_better:
+            return FeatureGram(X)
+        return make_gram(kernel, X, self.cache_size)
+
+    def _store(
+        self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
+    ) -> NDArray[np.intp]:
+        """Keep what scoring needs of the coefficients `R`; return which training rows are support vectors."""
+        for stale in ("coef_", "landmarks_", "support_vectors_"):
+            self.__dict__.pop(stale, None)
+        self.classes_ = data.classes
+        self._gamma = kernel.gamma
+        support = np.flatnonzero(R.any(axis=1))
+        self.support_ = data.rows[support]
+        self.dual_coef_ = R[support].T
+        if nystroem is not None:
+            self.landmarks_ = nystroem.landmarks
+            self.dual_coef_ = (nystroem.root @ (nystroem.transform(data.X).T @ R)).T
+        elif self._is_pairwise():
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = data.X[support]
+            if kernel.name == "linear":
+                self.coef_ = np.asarray(data.X.T @ R, dtype=np.float64).T
+        return support
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        if hasattr(self, "coef_"):
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        scores = np.empty((X.shape[0], len(self.classes_)))
+        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        height = max(1, SCORING_BYTES // (8 * max(1, self.dual_coef_.shape[1])))
+        for batch in gen_batches(X.shape[0], height):
+            if self._is_pairwise():
+                block = X[batch][:, self.support_]
+            else:
+                block = kernel(X[batch], self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_)
+            scores[batch] = block @ self.dual_coef_.T
+        return scores + self.intercept_

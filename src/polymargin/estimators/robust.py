@@ -1,0 +1,349 @@
+"""RobustSVC: the utility-based robust SVM of Liu, Wu & He (2011)."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
+from polymargin.checks import check_choice, check_flag, check_integer, check_real
+from polymargin.costs import resolve_utility, utility_of_costs
+from polymargin.estimators._base import TrainingSet
+from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators._kernel import KernelClassifier
+from polymargin.gram import FeatureGram, Gram, pivoted_cholesky
+from polymargin.problems.robust import LOSSES, RobustPoint, RobustProblem, consistent_truncation, margins
+from polymargin.solvers.contract import Settings, Solution, Solver
+from polymargin.solvers.dc import DCAlgorithm
+from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.proximal_newton import ProximalNewton
+
+STARTS = ("utility", "identity")
+INTERIOR_POINT_UNKNOWNS = 2000
+"""Unknowns (features + 1)(k - 1) up to which the interior point is preferred where there are features."""
+
+SMALL_PROBLEM = 300
+"""Unknowns up to which a kernel of any rank is given to the interior point."""
+
+COLLAPSED = 1e-3
+"""Largest score below which the argmax is taken to be noise."""
+
+
+class RobustSVC(KernelClassifier):
+    """Robust support vector machine with utilities of Liu, Wu & He.
+
+    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and have small ::
+
+        C * sum_i w_i sum_j U[y_i, j] T_s(f_j(x_i) - max_{m != j} f_m(x_i)) + 1/2 sum_j ||h_j||^2
+
+    where ``U[y, j]`` is the utility of predicting class j for class y, and the truncated loss
+    ``T_s(u) = min(l(u), l(s))`` stops growing at the margin s: an outlier costs no more than any other error. The
+    objective is not convex: the DC algorithm finds a stationary point from each of two starts, and the better
+    one is kept. In the notation of the paper ``C = 1/(n lambda)``.
+
+    Other machines are settings of this one: ``truncation=0`` is psi-learning, ``truncation="auto"`` the robust
+    SVM (RSVM), ``truncation=-inf`` the SVM (WSVM; convex), each weighted by `utility`. Without utilities the last
+    is the machine of Crammer & Singer with margin 1: its scores at C are half of those of
+    ``MulticategorySVC(C=2*C, loss="crammer")``, which has margin 2.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the summed losses against the penalty.
+    utility : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Utility of predicting class j for class i: (n_classes, n_classes) in the order of `classes_`, a DataFrame
+        labelled by classes, ``{(true, predicted): utility}`` (others 1 for the true class, else 0), "ordinal"
+        (``k - 1 - |i - j|`` less each row's minimum). None is the identity.
+    cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Costs instead of utilities, converted to ``max(cost) - cost`` less each row's minimum.
+    truncation : "auto" or float, default="auto"
+        The margin s, at most 0, from which the loss is constant. "auto" is the lowest s for which the machine is
+        Fisher consistent (Theorem 3.1): ``-1/(k-1)`` for the hinge, ``log(1 - 1/k)`` for the exponential,
+        ``-log(2^(k/(k-1)) - 1)`` for the logistic loss.
+    loss : {"hinge", "exponential", "logistic"}, default="hinge"
+        The loss l: ``[1 - u]_+``, ``exp(-u)`` or ``log(1 + exp(-u))``.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        The kernel. A callable is given two arrays of rows and returns their kernel matrix.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of rbf, laplacian, poly and sigmoid: "scale" is ``1 / (n_features * X.var())``, "auto"
+        ``1 / n_features``.
+    degree : float, default=3
+        Degree of the poly kernel.
+    coef0 : float, default=0.0
+        Constant of the poly and sigmoid kernels.
+    landmarks : int, float, array-like of shape (m, n_features) or None, default=None
+        Restrict the score functions to the span of the kernel at m landmarks: a count, a fraction of the rows
+        (both drawn in proportion to the class sizes) or the points themselves.
+    priors : array-like, dict or None, default=None
+        Proportions of the classes in the population, where the sample does not have them.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the weights of the classes.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalised intercepts.
+    starts : sequence of {"utility", "identity"}, default=("utility", "identity")
+        Where the DC algorithm starts: at the untruncated machine with the utilities given, as the paper has it,
+        and at the one with the identity in their place. Where no class holds half of the expected utility the
+        first is zero and stays there; the second escapes.
+    max_dc_iter : int, default=50
+        Limit of the convex steps from a start.
+    tol : float, default=1e-6
+        Relative gap that certifies a stationary point.
+    max_iter : int, default=-1
+        Limit of the iterations within a convex step; -1 for none.
+    time_limit : float or None, default=None
+        Limit in seconds.
+    cache_size : float, default=1000
+        Megabytes for the kernel matrix; beyond, its rows are computed when they are needed.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks.
+    verbose : bool, default=False
+        Print a line a convex step.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients, for the linear kernel without landmarks.
+    dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
+        Coefficients of the kernel at the support vectors, or at the landmarks.
+    support_ : ndarray of shape (n_support,)
+        Rows of the training data that are support vectors.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features)
+        The support vectors; empty for a precomputed kernel.
+    landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
+        The landmarks, where asked for.
+    intercept_ : ndarray of shape (n_classes,)
+    utility_ : ndarray of shape (n_classes, n_classes)
+        The utilities used.
+    truncation_ : float
+        The margin s used.
+    suspicion_ : ndarray of shape (n_samples,)
+        Margin ``f_y - max_{m != y} f_m`` of every training row under its own label (NaN where its weight is zero):
+        the lower, the more suspect the label.
+    suspect_labels_ : ndarray
+        Rows whose loss under their own label was truncated, ``suspicion_ < truncation_``: outliers, wrong labels.
+    start_ : {"utility", "identity"}
+        The start that led to the lower objective.
+    dc_history_ : dict of str to ndarray
+        Objective after every convex step, for each start.
+    certificate_ : Certificate
+        Objective and gap of the last convex step; of kind "stationary", or "global" without truncation.
+    converged_ : bool
+        Whether the certificate is within `tol`.
+    n_iter_ : int
+        Convex steps from the start that was kept.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    References
+    ----------
+    Y. Liu, Y. Wu & Q. He (2011). Utility-based weighted multicategory robust support vector machines. Statistics
+    and Its Interface 4, 465-475.
+
+    Examples
+    --------
+    >>> from polymargin import RobustSVC
+    >>> from polymargin.datasets import make_triangle
+    >>> sample = make_triangle(flip=0.15, random_state=0)
+    >>> model = RobustSVC(C=0.1, utility={(0, 1): 0.4}).fit(sample.data, sample.target)
+    >>> model.certificate_.kind, model.certificate_.gap < 1e-6
+    ('stationary', True)
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        utility=None,
+        cost_matrix=None,
+        truncation="auto",
+        loss="hinge",
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        landmarks=None,
+        priors=None,
+        class_weight=None,
+        fit_intercept=True,
+        starts=STARTS,
+        max_dc_iter=50,
+        tol=1e-6,
+        max_iter=-1,
+        time_limit=None,
+        cache_size=1000,
+        random_state=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.utility = utility
+        self.cost_matrix = cost_matrix
+        self.truncation = truncation
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
+        self.priors = priors
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.starts = starts
+        self.max_dc_iter = max_dc_iter
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RobustSVC":
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights; a weight of 2 equals the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._check_arguments()
+        given = self._training_set(X, y, sample_weight)
+        data, place = (given, np.arange(len(given.rows))) if self._is_pairwise() else given.merged()
+        utility = self._utilities(data)
+        truncation = self._truncation(data.n_classes)
+        kernel, nystroem = self._kernel_of(data)
+        weight = self.C * data.weights[:, None] * utility[data.labels]
+        problem = RobustProblem(self._gram(kernel, data.X, nystroem), weight, truncation, self.fit_intercept)
+        solutions = self._solve(problem, data, settings)
+        self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)
+        solution = solutions[self.start_]
+        self.dc_history_ = {
+            name: np.array([record.primal for record in found.history]) for name, found in solutions.items()
+        }
+        R = problem.coefficients(solution.point)
+        self._store(data, kernel, nystroem, R)
+        self.intercept_ = solution.point.step.intercept
+        self.utility_ = utility
+        self.truncation_ = truncation
+        F = problem.evaluate(R, self.intercept_)[0]
+        self._judge_labels(given, F[place], _num_samples(X))
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _check_arguments(self) -> Settings:
+        """Check every argument that needs no data."""
+        settings = self._settings()
+        check_real("C", self.C, above=0.0)
+        check_choice("loss", self.loss, LOSSES)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_integer("max_dc_iter", self.max_dc_iter, at_least=1)
+        self._check_kernel()
+        if self.utility is not None and self.cost_matrix is not None:
+            raise ValueError(
+                "utility and cost_matrix are two ways to say the same: give one of them and leave the other None, "
+                "got both."
+            )
+        if isinstance(self.truncation, str):
+            check_choice("truncation", self.truncation, ("auto",))
+        else:
+            check_real("truncation", self.truncation, at_most=0.0, finite=False)
+        if self.loss == "exponential" and self.truncation == -np.inf:
+            raise ValueError(
+                "truncation must be 'auto' or finite with loss='exponential', whose slope is unbounded."
+            )
+        if isinstance(self.starts, str) or not isinstance(self.starts, Sequence) or not self.starts:
+            raise ValueError(
+                f"starts must be a sequence of {' and '.join(map(repr, STARTS))}, got {self.starts!r}."
+            )
+        for start in self.starts:
+            check_choice("starts", start, STARTS)
+        return settings
+
+    def _utilities(self, data: TrainingSet) -> NDArray[np.float64]:
+        if self.cost_matrix is not None:
+            return utility_of_costs(data.costs)
+        utility = resolve_utility(self.utility, data.classes)
+        not_best = np.flatnonzero(utility.max(axis=1) > utility.diagonal())
+        if len(not_best):
+            warnings.warn(
+                f"utility rates another class above the true one for {data.classes[not_best].tolist()}: the fit "
+                "will prefer to misclassify them.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return utility
+
+    def _truncation(self, n_classes: int) -> float:
+        lowest = consistent_truncation(self.loss, n_classes)
+        if self.truncation == "auto":
+            return lowest
+        if n_classes > 2 and np.isfinite(self.truncation) and self.truncation < lowest * (1 + 1e-12):
+            warnings.warn(
+                f"truncation={self.truncation:g} is outside [{lowest:.4g}, 0], where the truncated {self.loss} "
+                f"loss with {n_classes} classes is Fisher consistent.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return float(self.truncation)
+
+    def _solve(
+        self, problem: RobustProblem, data: TrainingSet, settings: Settings
+    ) -> dict[str, Solution[RobustPoint]]:
+        """Run the DC algorithm from every start that can lead to a different solution."""
+        observer = self._observer()
+        convex = convex_solver(problem.gram, data.n_classes)
+        algorithm = DCAlgorithm(convex, self.max_dc_iter)
+        names = dict.fromkeys(self.starts)
+        if np.isneginf(problem.truncation):
+            names = {"utility": None}
+        plain = replace(problem, weight=self.C * data.weights[:, None] * np.eye(data.n_classes)[data.labels])
+        if np.array_equal(plain.weight * problem.weight.max(), problem.weight * plain.weight.max()):
+            names = {"utility": None}
+        solutions = {}
+        for name in names:
+            scores = None
+            if name == "identity":
+                untruncated = replace(plain, truncation=-np.inf)
+                point = algorithm.solve(untruncated, settings).point
+                scores = untruncated.evaluate(untruncated.coefficients(point), point.step.intercept)[0]
+            solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
+        return solutions
+
+    def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
+        own = margins(F)[np.arange(len(F)), data.labels]
+        self.suspicion_ = np.full(n_samples, np.nan)
+        self.suspicion_[data.rows] = own
+        self.suspect_labels_ = data.rows[own < self.truncation_]
+        if np.abs(F).max() < COLLAPSED:
+            warnings.warn(
+                f"The scores of all training rows are within {np.abs(F).max():.1g} of zero and the predictions "
+                "noise: no class holds half of the expected utility, or C is too small. Use both starts, "
+                "truncation='auto', a larger C, or utilities nearer to the identity.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def convex_solver(gram: Gram, n_classes: int) -> Solver:
+    """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low."""
+    unknowns_of_rank = n_classes - 1
+    if (
+        isinstance(gram, FeatureGram)
+        and (gram.features.shape[1] + 1) * unknowns_of_rank <= INTERIOR_POINT_UNKNOWNS
+    ):
+        return InteriorPoint()
+    most = max(gram.n // 4, SMALL_PROBLEM // unknowns_of_rank)
+    most = min(most, INTERIOR_POINT_UNKNOWNS // unknowns_of_rank, gram.n + 1)
+    factor = pivoted_cholesky(gram, most)
+    return InteriorPoint(factor) if factor.shape[1] < most else ProximalNewton()

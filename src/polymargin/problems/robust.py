@@ -1,0 +1,179 @@
+"""The robust SVM of Liu, Wu & He (2011): utilities, truncated losses, and a difference of convex functions.
+
+With utilities U (true class, predicted class), generalised margins ``g_ij = f_j(x_i) - max_{m != j} f_m(x_i)`` and
+a truncated loss ``l_s(u) = min(l(u), l(s))``, the objective (8) is
+
+    Q(f) = 1/2 sum_j ||h_j||^2 + sum_ij weight_ij l_s(g_ij),       weight_ij = C w_i U[y_i, j].
+
+For the hinge ``l_s(u) = [1 - u]_+ - [s - u]_+``: a convex machine over simplices, one for every pair of positive
+weight, less a convex function whose slope a DC step freezes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.gram import Gram
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
+
+LOSSES = ("hinge", "exponential", "logistic")
+
+
+def consistent_truncation(loss: str, n_classes: int) -> float:
+    """Return the lowest s for which the truncated loss is weighted Fisher consistent (Theorem 3.1).
+
+    >>> consistent_truncation("hinge", 3)
+    -0.5
+    """
+    k = n_classes
+    match loss:
+        case "hinge":
+            return -1.0 / (k - 1)
+        case "exponential":
+            return float(np.log(1.0 - 1.0 / k))
+        case _:
+            return -float(np.log(2.0 ** (k / (k - 1)) - 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Linearisation:
+    """The concave part replaced by a tangent: ``<tilt, F> + constant``.
+
+    Attributes
+    ----------
+    truncated : (P,) whether the loss of a pair was truncated where the tangent was taken.
+    partner : (P,) the strongest other class there.
+    tilt : (n, k) slopes, rows of zero sum.
+    constant : value at zero scores.
+    """
+
+    truncated: NDArray[np.bool_]
+    partner: NDArray[np.intp]
+    tilt: NDArray[np.float64]
+    constant: float
+
+    def equals(self, other: "Linearisation | None") -> bool:
+        """Tell whether the two tangents are one; None is that of no truncation."""
+        if other is None:
+            return not self.truncated.any()
+        same = np.array_equal(self.truncated, other.truncated)
+        return same and np.array_equal(self.partner[self.truncated], other.partner[self.truncated])
+
+
+@dataclass(frozen=True, slots=True)
+class RobustPoint:
+    """The solution of a convex step, and the tangent that defined the step (None: no truncation)."""
+
+    step: HingePoint
+    linearisation: Linearisation | None
+
+
+@dataclass(frozen=True, slots=True)
+class RobustProblem:
+    """One robust machine on given data.
+
+    Attributes
+    ----------
+    gram : inner products of the training rows.
+    weight : (n, k) weights of the losses, ``C w_i U[y_i, j]``; zeros cost nothing.
+    truncation : s, at most zero; minus infinity for the plain weighted SVM, which is convex.
+    fit_intercept : whether an unpenalised intercept is part of the scores.
+    """
+
+    gram: Gram
+    weight: NDArray[np.float64]
+    truncation: float
+    fit_intercept: bool = True
+
+    @property
+    def losses(self) -> SimplexLosses:
+        """The untruncated hinges, one simplex a pair (example, class) of positive weight."""
+        example, anchor = np.nonzero(self.weight)
+        n, k = self.weight.shape
+        return SimplexLosses(example, anchor, self.weight[example, anchor], 1.0, n, k)
+
+    def convex_step(self, linearisation: Linearisation | None = None) -> HingeProblem:
+        """Return the convex problem whose concave part is frozen at a tangent (None: left out)."""
+        tilt = None if linearisation is None else linearisation.tilt
+        return HingeProblem(self.gram, self.losses, self.fit_intercept, tilt)
+
+    def linearise(
+        self, F: NDArray[np.float64], previous: Linearisation | None = None, tolerance: float = 0.0
+    ) -> Linearisation:
+        """Take the tangent of the concave part at the scores `F`.
+
+        Exactly one strongest class gets the slope of a pair, also where several are tied: to spread it would
+        break the descent. Where the `previous` tangent is off by at most `tolerance` at a pair, its choice is
+        kept, lest rounding decide between ties.
+        """
+        losses = self.losses
+        partner, strongest = strongest_others(F)
+        chosen = partner[losses.example, losses.anchor]
+        depth = self.truncation - F[losses.example, losses.anchor] + strongest[losses.example, losses.anchor]
+        truncated = depth > 0.0
+        if previous is not None:
+            error = losses.weight * (np.maximum(depth, 0.0) - self._tangent_depth(F, previous))
+            keep = error <= tolerance
+            truncated = np.where(keep, previous.truncated, truncated)
+            chosen = np.where(keep, previous.partner, chosen)
+        slope = np.where(truncated, losses.weight, 0.0)
+        tilt = np.zeros_like(F)
+        np.add.at(tilt, (losses.example, losses.anchor), slope)
+        np.subtract.at(tilt, (losses.example, chosen), slope)
+        constant = -self.truncation * float(slope.sum()) if truncated.any() else 0.0
+        return Linearisation(truncated, chosen, tilt, constant)
+
+    def _tangent_depth(self, F: NDArray[np.float64], linearisation: Linearisation) -> NDArray[np.float64]:
+        losses = self.losses
+        depth = self.truncation - F[losses.example, losses.anchor] + F[losses.example, linearisation.partner]
+        return np.where(linearisation.truncated, depth, 0.0)
+
+    def coefficients(self, point: RobustPoint) -> NDArray[np.float64]:
+        """Return R (n, k) with ``h = K R``."""
+        return self.convex_step(point.linearisation).coefficients(point.step.dual)
+
+    def evaluate(
+        self, R: NDArray[np.float64], intercept: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the scores of the functions with coefficients `R`, and the objective (8) there."""
+        H = self.gram.matmul(R)
+        F = H + intercept
+        losses = self.losses
+        at_pairs = margins(F)[losses.example, losses.anchor]
+        values = np.minimum(np.maximum(1.0 - at_pairs, 0.0), 1.0 - self.truncation)
+        return F, 0.5 * float(np.vdot(R, H)) + float(losses.weight @ values)
+
+    def certify(self, point: RobustPoint) -> Certificate:
+        """Measure a point afresh.
+
+        Primal and dual are those of the last convex step; at a stationary point the primal is the objective (8).
+        By how much the step's tangent misses the concave part at the point is taken off the dual, so that the
+        gap is the epsilon of epsilon-stationarity. Without truncation the problem is convex, the proof global.
+        """
+        step = self.convex_step(point.linearisation).certify(point.step)
+        if np.isneginf(self.truncation):
+            return step
+        constant = 0.0 if point.linearisation is None else point.linearisation.constant
+        primal = step.primal + constant
+        missed = primal - self.evaluate(self.coefficients(point), point.step.intercept)[1]
+        dual = step.dual + constant - max(0.0, missed)
+        return Certificate.of(primal, dual, infeasibility=step.infeasibility, kind="stationary")
+
+
+def margins(F: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the generalised margins ``g_ij = f_ij - max_{m != j} f_im``."""
+    return F - strongest_others(F)[1]
+
+
+def strongest_others(F: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return, for every example and class, the highest-scoring other class and its score; the first of ties."""
+    rows = np.arange(len(F))
+    best = F.argmax(axis=1)
+    rest = F.copy()
+    rest[rows, best] = -np.inf
+    second = rest.argmax(axis=1)
+    partner = np.repeat(best[:, None], F.shape[1], axis=1)
+    partner[rows, best] = second
+    return partner, np.take_along_axis(F, partner, axis=1)

@@ -1,0 +1,313 @@
+"""Search over the penalties of SharedStructureSVC, and the path of TraceNormSVC, from one decomposition."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+
+from polymargin.checks import check_integer, check_positive_values, check_real
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._tasks import class_moments, class_scores
+from polymargin.estimators.shared import SharedStructureSVC
+from polymargin.estimators.trace_norm import TraceNormSVC
+from polymargin.moments import ClassMoments
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.shared import TaskMoments
+from polymargin.selection.progress import progress_bar
+from polymargin.solvers.alternation import AlternationSolver
+from polymargin.solvers.base_step import make_base_step
+from polymargin.solvers.contract import Settings
+
+DEFAULT_CS = tuple(10.0**power for power in range(-5, 6))
+DEFAULT_FRACTIONS = tuple(10.0 ** (-9.0 + 0.8 * step) for step in range(11))
+"""Fractions of nu_max, the penalty that makes every classifier of the trace-norm problem zero."""
+
+
+class SharedStructureSearch(MarginClassifier):
+    """Search for C and the relation penalty of a `SharedStructureSVC` by cross-validation.
+
+    Every fold is decomposed once, which serves all pairs of penalties; with rows as features the moments of its
+    training part are those of all rows less those of the fold. Penalties of the relations are searched as
+    fractions of ``nu_max = (C sigma_max(A'Y))^2``, from which on the trace-norm problem has no classifiers but
+    zero. Ties go to the smaller C, then to the larger penalty.
+
+    Parameters
+    ----------
+    estimator : SharedStructureSVC or None, default=None
+        The machine; its `C` and `relation_penalty` are replaced. None for ``SharedStructureSVC()``.
+    Cs : array-like of shape (n_Cs,) or None, default=None
+        Values of C; None for the paper's, 10^-5 to 10^5.
+    penalty_fractions : array-like of shape (n_penalties,) or None, default=None
+        Relation penalties as fractions of nu_max; None for 11 from 10^-9 to 10^-1.
+    relation_penalties : array-like of shape (n_penalties,) or None, default=None
+        Relation penalties themselves, in place of fractions.
+    cv : int, CV splitter or iterable, default=5
+        The folds, as in scikit-learn. The paper has one split, a tenth of the rows for validation.
+    n_jobs : int or None, default=None
+        Folds searched side by side.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    best_estimator_ : SharedStructureSVC
+        The winner, fitted on all rows; `certificate_`, `converged_` and `n_iter_` are its own.
+    best_params_ : dict
+        Its C and relation_penalty.
+    best_score_ : float
+        Its weighted share of right predictions in the folds.
+    results_ : dict of ndarrays, one entry a grid point
+        "C", "relation_penalty" (of all rows), "fraction" (of nu_max) and "accuracy".
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import SharedStructureSearch, SharedStructureSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = SharedStructureSearch(SharedStructureSVC(class_weight="balanced")).fit(X, y)
+    >>> len(search.results_["C"]), search.best_score_ > 0.8
+    (121, True)
+    """
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        Cs=None,
+        penalty_fractions=None,
+        relation_penalties=None,
+        cv=5,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.estimator = estimator
+        self.Cs = Cs
+        self.penalty_fractions = penalty_fractions
+        self.relation_penalties = relation_penalties
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
+        """Search the grid and fit the winner.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        self
+        """
+        machine = SharedStructureSVC() if self.estimator is None else clone(self.estimator)
+        if not isinstance(machine, SharedStructureSVC):
+            raise TypeError(f"estimator must be a SharedStructureSVC, got {self.estimator!r}.")
+        grid = self._grid()
+        settings = machine._check_arguments()
+        data = machine._training_set(X, y, sample_weight, weigh_classes=False)
+        shared = None
+        if machine.kernel == "linear" and machine.landmarks is None:
+            shared = class_moments(data, None)
+        search = _FoldSearch(machine, data, shared, grid, settings)
+        folds = list(check_cv(self.cv, data.labels, classifier=True).split(data.X, data.labels))
+        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(delayed(search)(*fold) for fold in folds)
+        hits = sum(progress_bar(runs, len(folds), "folds", shown=bool(self.verbose)))
+        accuracy = hits / sum(data.weights[test].sum() for _, test in folds)
+        if shared is None:
+            tasks = machine._summarise(data, machine._features(data))[0]
+        else:
+            tasks = machine._tasks(shared, data.classes)
+        self._keep(machine, grid, accuracy, tasks)
+        self.best_estimator_.fit(X, y, sample_weight)
+        self._copy_from_winner()
+        return self
+
+    def _grid(self) -> "_Grid":
+        if self.relation_penalties is not None and self.penalty_fractions is not None:
+            raise ValueError("penalty_fractions must be None where relation_penalties are given.")
+        Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
+        if self.relation_penalties is not None:
+            return _Grid(
+                Cs, np.sort(check_positive_values("relation_penalties", self.relation_penalties))[::-1], False
+            )
+        fractions = DEFAULT_FRACTIONS if self.penalty_fractions is None else self.penalty_fractions
+        return _Grid(Cs, np.sort(check_positive_values("penalty_fractions", fractions))[::-1], True)
+
+    def _keep(
+        self, machine: SharedStructureSVC, grid: "_Grid", accuracy: NDArray[np.float64], tasks: TaskMoments
+    ) -> None:
+        """Store the results and the winner, not fitted yet."""
+        points = list(grid.points(tasks))
+        scale = np.linalg.norm(tasks.cross, 2)
+        best = int(np.argmax(accuracy))
+        C, penalty = points[best]
+        self.best_params_ = {"C": C, "relation_penalty": penalty}
+        self.best_score_ = float(accuracy[best])
+        self.best_estimator_ = clone(machine).set_params(**self.best_params_)
+        table = np.array(points)
+        self.results_ = {
+            "C": table[:, 0],
+            "relation_penalty": table[:, 1],
+            "fraction": table[:, 1] / (table[:, 0] * scale) ** 2,
+            "accuracy": accuracy,
+        }
+
+    def _copy_from_winner(self) -> None:
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "certificate_", "converged_", "n_iter_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+
+    def _is_pairwise(self) -> bool:
+        return self.estimator is not None and self.estimator._is_pairwise()
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return self.best_estimator_._scores(X)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Values of C, and penalties: fractions of nu_max or the values themselves, largest first."""
+
+    Cs: NDArray[np.float64]
+    penalties: NDArray[np.float64]
+    relative: bool
+
+    def points(self, tasks: TaskMoments) -> list[tuple[float, float]]:
+        """Return the pairs (C, relation penalty) for given data, C by C."""
+        largest = float(np.linalg.norm(tasks.cross, 2))
+        return [
+            (float(C), float(penalty * (C * largest) ** 2 if self.relative else penalty))
+            for C in self.Cs
+            for penalty in self.penalties
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _FoldSearch:
+    """Counts right predictions of one fold, for every point of the grid."""
+
+    machine: SharedStructureSVC
+    data: TrainingSet
+    moments: ClassMoments | None
+    grid: _Grid
+    settings: Settings
+
+    def __call__(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the weight of the rows of the fold that are predicted right, a grid point an entry."""
+        machine, data = clone(self.machine), self.data
+        pairwise = machine._is_pairwise()
+        rows = _subset(data, test, data.X[np.ix_(test, train)] if pairwise else data.X[test])
+        features, rotation = None, None
+        if self.moments is not None and len(train) > self.moments.n_features:
+            tasks = machine._tasks(self.moments - class_moments(rows, None), data.classes)
+        else:
+            inner = _subset(data, train, data.X[np.ix_(train, train)] if pairwise else data.X[train])
+            features = machine._features(inner)
+            tasks, _, rotation = machine._summarise(inner, features)
+        A = machine._augmented(rows, features)
+        A = A if rotation is None else A @ rotation
+        base_step, codes = make_base_step(tasks), machine._codes(data.n_classes)
+        hits = []
+        for C, penalty in self.grid.points(tasks):
+            machine.set_params(C=C, relation_penalty=penalty)
+            point = machine._solve(machine._problem(tasks, data.classes), base_step, self.settings).point
+            scores = class_scores((A @ point.W) @ point.M, codes)
+            hits.append(rows.weights @ (scores.argmax(axis=1) == rows.labels))
+        return np.array(hits)
+
+
+def _subset(data: TrainingSet, rows: NDArray[np.intp], X: Any) -> TrainingSet:
+    return replace(data, X=X, labels=data.labels[rows], weights=data.weights[rows], rows=np.arange(len(rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceNormPath:
+    """Solutions of the trace-norm machine from the penalty that makes them zero downwards.
+
+    Attributes
+    ----------
+    relation_penalties : (m,) penalties, largest first.
+    coefs : (m, n_final, n_features) final classifiers.
+    intercepts : (m, n_final) their intercepts.
+    singular_values : (m, n_final) singular values of the classifiers with their intercepts.
+    certificates : one a penalty.
+    """
+
+    relation_penalties: NDArray[np.float64]
+    coefs: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    singular_values: NDArray[np.float64]
+    certificates: tuple[Certificate, ...]
+
+
+def trace_norm_path(
+    estimator: TraceNormSVC,
+    X: Any,
+    y: Any,
+    *,
+    n_penalties: int = 30,
+    ratio: float = 1e-8,
+    sample_weight: Any = None,
+) -> TraceNormPath:
+    """Follow `TraceNormSVC` with the squared loss from nu_max down to `ratio` times nu_max.
+
+    One decomposition serves the whole path. Fits start anew: a direction that is zero would stay zero.
+
+    Parameters
+    ----------
+    estimator : TraceNormSVC
+        The machine, with the squared loss; its `relation_penalty` is not used.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Training rows; with a kernel the coefficients of the path are those of its basis points.
+    y : array-like of shape (n_samples,)
+        Class labels.
+    n_penalties : int, default=30
+        Number of penalties, evenly spaced on the log scale.
+    ratio : float, default=1e-8
+        Smallest penalty over the largest.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    TraceNormPath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import TraceNormSVC, trace_norm_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = trace_norm_path(TraceNormSVC(), X, y, n_penalties=5)
+    >>> (path.singular_values > 1e-6).sum(axis=1)[0], path.coefs.shape
+    (np.int64(0), (5, 3, 4))
+    """
+    if not isinstance(estimator, TraceNormSVC) or estimator.loss != "squared":
+        raise TypeError(f"estimator must be a TraceNormSVC with loss='squared', got {estimator!r}.")
+    check_integer("n_penalties", n_penalties, at_least=2)
+    check_real("ratio", ratio, above=0.0, at_most=1.0)
+    machine = clone(estimator)
+    settings, data, features, _ = machine._begin(X, y, sample_weight)
+    tasks, _, rotation = machine._summarise(data, features)
+    solver = AlternationSolver(make_base_step(tasks))
+    nu_max = machine._problem(tasks).penalty_at_zero
+    penalties = nu_max * np.logspace(0, np.log10(ratio), n_penalties)
+    classifiers, values, certificates = [], [], []
+    for penalty in penalties:
+        problem = machine.set_params(relation_penalty=float(penalty))._problem(tasks)
+        solution = solver.solve(problem, settings)
+        W = solution.point.W if rotation is None else rotation @ solution.point.W
+        Z = W @ solution.point.M
+        classifiers.append(Z.T)
+        values.append(np.linalg.svd(Z, compute_uv=False))
+        certificates.append(solution.certificate)
+    stacked = np.array(classifiers)
+    return TraceNormPath(penalties, stacked[:, :, :-1], -stacked[:, :, -1], np.array(values), tuple(certificates))

@@ -1,0 +1,19 @@
+"""Every reproduction in its quick version, without real data but for what scikit-learn bundles."""
+
+import pytest
+
+from reproductions import catalogue
+from reproductions.__main__ import main
+from reproductions.declare import Figure
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_quick(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("POLYMARGIN_DATA", str(tmp_path / "nothing"))
+    code = main([*name.split("/"), "--quick", "--repetitions", "1", "--output", str(tmp_path)])
+    if code == 1:
+        pytest.skip(capsys.readouterr().err)
+    assert code == 0
+    suffixes = (".svg", ".png") if isinstance(catalogue.load(name), Figure) else (".jsonl", ".csv", ".md")
+    for suffix in suffixes:
+        assert (tmp_path / name).with_suffix(suffix).stat().st_size > 0
