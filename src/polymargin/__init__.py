@@ -15,10 +15,9 @@ from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
-from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
-from polymargin.selection.stability import Stability, stability_selection
 from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
 from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
+from polymargin.selection.stability import Stability, stability_selection
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -31,14 +30,11 @@ __all__ = [
     "RejectOptionClassifier",
     "RobustSVC",
     "SharedStructureSVC",
-    "SparsePath",
-    "SparseSVC",
-    "SparseSVCCV",
-    "Stability",
     "SharedStructureSearch",
     "SparsePath",
     "SparseSVC",
     "SparseSVCCV",
+    "Stability",
     "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",
