@@ -3,6 +3,9 @@
 from polymargin.inspection.criterion import CriterionSurfaceDisplay
 from polymargin.inspection.label_noise import LabelNoiseDisplay
 from polymargin.inspection.rejection import RiskCoverageDisplay
+from polymargin.inspection.separation import CoefficientPathDisplay, SeparationMapDisplay
+
+__all__ = ["CoefficientPathDisplay", "RiskCoverageDisplay", "SeparationMapDisplay"]
 from polymargin.inspection.relations import ClassRelationDisplay, related_classes
 
 __all__ = [
