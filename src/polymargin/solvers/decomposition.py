@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
@@ -27,7 +27,11 @@ EXACT = 1e-12
 SMALL = 1000
 MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
+SOLVES = 10
+"""Linear systems that a visit to `active_set` solves, roughly."""
 MAX_FREE = 3000
+BURST = 2**25
+"""Steps times examples of one stretch of native work: a small part of a second."""
 MAX_UNKNOWNS = 2500
 INTERIOR_ITERATIONS = 20
 
@@ -81,7 +85,8 @@ class _Run:
         self.problem, self.losses, self.progress = problem, problem.losses, progress
         self.gram = _materialised(problem.gram)
         self.loop = inner_loop(problem)
-        self.size = min(size, self.losses.n_examples)
+        n, whole = self.losses.n_examples, self.loop.takes_all and self.gram_in_memory()
+        self.size = n if whole else min(size, n)
         self.rows = np.empty(0, dtype=np.intp)
         self.dual = self.loop.start() if start is None else start.dual
         self.intercept = np.zeros(self.losses.n_classes)
@@ -90,6 +95,10 @@ class _Run:
         self.rounds_without_gain = self.rounds_within = 0
         self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
         self.tried_interior = False
+
+    def gram_in_memory(self) -> bool:
+        """Tell whether the whole matrix is at hand in double precision."""
+        return isinstance(self.gram, DenseGram) and self.gram.matrix.dtype == np.float64
 
     def refresh(self) -> None:
         """Put the class sums right and compute all else anew."""
@@ -134,21 +143,19 @@ class _Run:
         return False
 
     def newton_pays(self) -> bool:
-        """Tell whether a Newton step costs no more than the time since the last one, and than going on without."""
-        small = self.size == self.losses.n_examples
-        if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
+        """Tell whether Newton steps cost no more than the time since the last one, and than going on as before."""
+        if self.gap > (0.9 if self.losses.n_examples <= SMALL else 0.05) or self.rounds_since_newton == 0:
             return False
         estimate = self._newton_estimate()
-        spent = self.progress.seconds - self.newton_at
-        return estimate <= max(spent, 0.01) and (small or 2.0 * estimate <= self._seconds_to_go())
+        spent = max(self.progress.seconds - self.newton_at, 0.01)
+        return estimate <= min(spent, self._seconds_to_go() / SOLVES)
 
     def _seconds_to_go(self) -> float:
-        """Seconds that the working sets will take at the rate of the last rounds."""
-        history = self.progress.history[-6:]
-        pace = np.log(history[0].gap / max(history[-1].gap, EXACT)) / max(
-            history[-1].seconds - history[0].seconds, 1e-9
-        )
-        return float(np.log(self.gap / self.progress.settings.tol) / pace) if pace > 0 else np.inf
+        """Seconds that working sets would take to the end at the pace of the last few rounds."""
+        last, early = self.progress.history[-1], self.progress.history[-min(5, self.rounds_since_newton + 1)]
+        goal = EXACT if self.losses.n_examples <= SMALL else self.progress.settings.tol
+        gained = np.log(early.gap / max(last.gap, EXACT))
+        return (last.seconds - early.seconds) * np.log(last.gap / goal) / gained if gained > 0 else np.inf
 
     def _newton_estimate(self) -> float:
         """Seconds that a Newton step takes, from the size of its face."""
@@ -199,6 +206,9 @@ class _Run:
         n = self.losses.n_examples
         if self.size == n:
             return np.arange(n)
+        if not len(self.rows):
+            self.rows = _spread(self.losses, self.size)
+            return self.rows
         extremes = self.loop.extremes(
             self.dual, self.H, self.intercept, max(1, self.size // (8 * self.losses.n_classes))
         )
@@ -214,10 +224,13 @@ class _Run:
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local = self.losses.restricted(rows)
-        K = np.ascontiguousarray(self.gram.block(rows, rows))
+        if len(rows) == self.losses.n_examples and isinstance(self.gram, DenseGram) and self.gram_in_memory():
+            K = self.gram.matrix
+        else:
+            K = np.ascontiguousarray(self.gram.block(rows, rows))
         old = self.dual[rows]
-        burst = Burst(reduction=0.1, max_steps=10 * len(rows))
-        new = self.loop.improve(rows, K, old, self.H[rows], burst)
+        max_steps = max(1, min(10 * len(rows), BURST // len(rows)))
+        new = self.loop.improve(rows, K, old, self.H[rows], Burst(reduction=0.1, max_steps=max_steps))
         change = local.coefficients(new) - local.coefficients(old)
         moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new
@@ -242,6 +255,13 @@ class _Run:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)
         point = HingePoint(self.dual, self.intercept)
         return point, self.problem.certify(point)
+
+
+def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
+    """Return examples of all classes, in proportion to their sizes."""
+    labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
+    places = np.linspace(0, losses.n_examples - 1, size).astype(np.intp)
+    return np.argsort(labels, kind="stable")[places]
 
 
 def kernel_root(gram: Gram) -> NDArray[np.float64]:
