@@ -29,5 +29,5 @@ def test_surface(search, criterion):
 
 
 def test_unknown_column(search):
-    with pytest.raises(ValueError, match="criterion must be one of 'C', .* got 'aic'"):
+    with pytest.raises(ValueError, match=r"criterion must be one of 'C', .* got 'aic'"):
         CriterionSurfaceDisplay.from_estimator(search, criterion="aic")
