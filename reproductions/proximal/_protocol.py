@@ -1,6 +1,7 @@
 """The protocol of Tables 1 and 2: tenfold correctness, the parameters tuned on a tenth of every training part."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_rel
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from reproductions.declare import Context, Key, Theirs
@@ -53,12 +55,15 @@ def tenfold(X: np.ndarray, y: np.ndarray, method: Method, folds: Iterable, seed:
     for train, test in folds:
         # A class with one row in the training part cannot be split in proportion.
         kept, tuning = train_test_split(train, test_size=0.1, random_state=seed)
-        machines = (method.make(**point) for point in method.grid)
-        scores = [machine.fit(X[kept], y[kept]).score(X[tuning], y[tuning]) for machine in machines]
-        final = method.make(**method.grid[int(np.argmax(scores))])
-        start = time.perf_counter()
-        final.fit(X[train], y[train])
-        seconds += time.perf_counter() - start
+        with warnings.catch_warnings():
+            # On raw data, variables of very different scales stop some OFRQP fits short of their tolerance.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            machines = (method.make(**point) for point in method.grid)
+            scores = [machine.fit(X[kept], y[kept]).score(X[tuning], y[tuning]) for machine in machines]
+            final = method.make(**method.grid[int(np.argmax(scores))])
+            start = time.perf_counter()
+            final.fit(X[train], y[train])
+            seconds += time.perf_counter() - start
         train_scores.append(100 * final.score(X[train], y[train]))
         test_scores.append(100 * final.score(X[test], y[test]))
     return train_scores, test_scores, seconds

@@ -1,15 +1,16 @@
-"""Every reproduction in its quick version, without real data but for what scikit-learn bundles."""
+"""Every reproduction in its quick version; real data, but for what scikit-learn bundles, only where they are."""
 
 import pytest
 
 from reproductions import catalogue
 from reproductions.__main__ import main
 from reproductions.declare import Figure
+from tests.conftest import SHARED
 
 
 @pytest.mark.parametrize("name", catalogue.names())
 def test_quick(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("POLYMARGIN_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("POLYMARGIN_DATA", str(SHARED))
     code = main([*name.split("/"), "--quick", "--repetitions", "1", "--output", str(tmp_path)])
     if code == 1:
         pytest.skip(capsys.readouterr().err)

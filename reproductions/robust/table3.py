@@ -1,0 +1,73 @@
+"""Table 3 of Liu, Wu & He: pen digits 3, 6 and 9 with utilities that accept misclassifying threes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Bunch
+
+from polymargin.datasets import make_triangle
+from reproductions.declare import Context, Key, Table, Theirs
+from reproductions.robust._utilities import linear_machines, tuned, utility
+
+DIGITS = (3, 6, 9)
+# Rows: true classes; columns: predicted ones.
+_PRINTED = {
+    "0": ((0.9929, 0.0005, 0.0066), (0.0001, 0.9989, 0.0010), (0.0130, 0.0002, 0.9868)),
+    "0.2": ((0.9886, 0.0034, 0.0080), (0.0001, 0.9990, 0.0009), (0.0109, 0.0015, 0.9875)),
+    "0.6": ((0.4545, 0.1573, 0.3882), (0.0, 0.9990, 0.0010), (0.0, 0.0002, 0.9998)),
+}
+PAPER = {
+    (start, a, f"y = {i + 1}", f"predicted {j + 1}"): Theirs(share, judged=start == "paper's start")
+    for start in ("paper's start", "two starts")
+    for a, rows in _PRINTED.items()
+    for i, row in enumerate(rows)
+    for j, share in enumerate(row)
+}
+STARTS = {"paper's start": ("utility",), "two starts": ("utility", "identity")}
+
+
+def _digits(context: Context) -> tuple[np.ndarray, np.ndarray]:
+    if context.quick:
+        # A stand-in of three classes, so that the code runs where the digits are not at hand.
+        sample = make_triangle(600, random_state=0)
+        return sample.data, sample.target
+    data = context.fetch("pendigits")
+    rows = np.isin(data.target, DIGITS)
+    return StandardScaler().fit_transform(data.data[rows]), np.searchsorted(DIGITS, data.target[rows])
+
+
+def repetition(context: Context) -> Mapping[Key, float]:
+    """Fifty rows a class to train, fifty to tune, the rest to test."""
+    X, y = _digits(context)
+    rng = np.random.RandomState(context.seed % 2**32)
+    order = [rng.permutation(np.flatnonzero(y == j)) for j in range(3)]
+    parts = [
+        np.concatenate([rows[part] for rows in order]) for part in (slice(50), slice(50, 100), slice(100, None))
+    ]
+    train, tuning, test = (Bunch(data=X[part], target=y[part]) for part in parts)
+    Cs = (0.1,) if context.quick else (0.001, 0.01, 0.1, 1.0)
+    values: dict[Key, float] = {}
+    for a in _PRINTED:
+        matrix = utility(2, float(a))
+        for label, starts in STARTS.items():
+            machine = tuned(train, tuning, matrix, linear_machines(matrix, Cs, starts=starts))
+            predicted = machine.predict(test.data)
+            for i in range(3):
+                shares = np.bincount(predicted[test.target == i], minlength=3) / np.sum(test.target == i)
+                values |= {(label, a, f"y = {i + 1}", f"predicted {j + 1}"): float(shares[j]) for j in range(3)}
+    return values
+
+
+REPRODUCTION = Table(
+    title="pen digits 3, 6, 9: shares of predictions, U_2",
+    parts=("start", "a", "true", "predicted"),
+    paper=PAPER,
+    repetition=repetition,
+    repetitions=20,
+    tolerance=0.01,
+    digits=4,
+    notes="The paper's start is judged. At a = 0.6 it collapses to zero scores for class 1, whose share of errors "
+    "is then noise; from two starts the utility can be had without giving class 1 up. The quick version runs on a "
+    "stand-in of three simulated classes.",
+)
