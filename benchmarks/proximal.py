@@ -81,9 +81,7 @@ def covertype_fit(name: str, quick: bool) -> None:
     nystroem = Nystroem(gamma=gamma, n_components=n_landmarks, random_state=0)
     model = {
         "linear": ProximalSVC(C=1e6),
-        "rbf": ProximalSVC(
-            C=1e6, kernel="rbf", gamma=gamma, landmarks=n_landmarks, balance=False, refine=False, random_state=0
-        ),
+        "rbf": ProximalSVC(C=2.0**28, kernel="rbf", gamma=gamma, landmarks=n_landmarks, random_state=0),
         "Nystroem+RidgeClassifier": make_pipeline(nystroem, RidgeClassifier()),
         "Nystroem+LinearSVC": make_pipeline(nystroem, LinearSVC(max_iter=20)),
     }[name]

@@ -17,6 +17,7 @@ from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
 from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
 from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
+from polymargin.selection.stability import Stability, stability_selection
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "SparsePath",
     "SparseSVC",
     "SparseSVCCV",
+    "Stability",
     "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",
@@ -41,5 +43,6 @@ __all__ = [
     "make_cost_scorer",
     "proximal_path",
     "sparse_path",
+    "stability_selection",
     "trace_norm_path",
 ]

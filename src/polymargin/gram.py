@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.extmath import safe_sparse_dot
 
-from polymargin._native.rows import add_rows
+from polymargin._native.rows import add_rows, gather
 from polymargin.checks import check_choice, check_integer, check_real
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
@@ -42,6 +42,8 @@ class Kernel:
             return X
         if callable(self.name):
             return np.asarray(self.name(X, X if Y is None else Y))
+        if self.name == "rbf" and Y is None and isinstance(X, np.ndarray):
+            return _symmetric_rbf(X, self.gamma)
         parameters = {key: getattr(self, key) for key in _KERNEL_PARAMETERS.get(self.name, ())}
         return pairwise_kernels(X, Y, metric=self.name, **parameters)
 
@@ -59,6 +61,27 @@ class Kernel:
             return squares
         inner = self.gamma * squares + self.coef0
         return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+
+def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDArray[np.float64]:
+    """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
+    n = len(X)
+    centred = (X - X.mean(axis=0, dtype=np.float64)) * np.sqrt(2.0 * gamma)
+    squares = 0.5 * row_norms_squared(centred)
+    matrix = np.empty((n, n))
+    first = 0
+    while first < n:
+        last = min(n, first + max(64, block_entries // (n - first)))
+        block = centred[first:last] @ centred[first:].T
+        block -= squares[first:last, None]
+        block -= squares[first:]
+        np.minimum(block, 0.0, out=block)
+        np.exp(block, out=block)
+        matrix[first:last, first:] = block
+        matrix[last:, first:last] = block[:, last - first :].T
+        first = last
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
 
 
 def resolve_kernel(
@@ -128,7 +151,7 @@ class DenseGram:
     """The whole matrix in memory, in double or single precision."""
 
     def __init__(self, matrix: NDArray):
-        self.matrix = matrix
+        self.matrix = np.ascontiguousarray(matrix)
         self.n = matrix.shape[0]
 
     def diagonal(self) -> NDArray[np.float64]:
@@ -137,11 +160,20 @@ class DenseGram:
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Return rows of the matrix, restricted to `columns` where given."""
-        part = self.matrix[rows] if columns is None else self.matrix[np.ix_(rows, columns)]
-        return part.astype(np.float64, copy=False)
+        if columns is None:
+            return self.matrix[rows].astype(np.float64, copy=False)
+        part = np.empty((len(rows), len(columns)))
+        gather(self.matrix, rows, columns, part)
+        return part
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the product with `V`; single precision is accumulated by double-precision blocks."""
+        """Return the product with `V`; single precision is accumulated by double-precision blocks.
+
+        The matrix is symmetric: where most rows of `V` are zero, few rows of the matrix are read.
+        """
+        rows = np.flatnonzero(V.any(axis=1))
+        if 3 * len(rows) < self.n:
+            return self.block(rows).T @ V[rows]
         if self.matrix.dtype == np.float64:
             return self.matrix @ V
         return _matmul_by_rows(self, V)

@@ -63,9 +63,14 @@ class ClassMoments:
                 _add_sparse(grams[c], X[rows], None if weights is None else weights[rows])
             return cls(grams)
         height = max(chunk_bytes // (8 * (n_features + 1)), 2 * n_classes * n_features)
+        # one buffer for all chunks: fresh pages for each would cost as much as the multiplications
+        buffer = None if sparse.issparse(X) else np.empty((min(height, X.shape[0]), X.shape[1]), dtype=X.dtype)
         for first in range(0, X.shape[0], height):
             chunk = slice(first, first + height)
-            _add_dense(grams, X[chunk], labels[chunk], None if weights is None else weights[chunk], transform)
+            order, ends = _sorted_by_class(labels[chunk], n_classes)
+            rows = X[chunk][order] if buffer is None else _take(X[chunk], order, buffer)
+            roots = None if weights is None else np.sqrt(weights[chunk][order])
+            _add_dense(grams, rows if transform is None else transform(rows), roots, ends)
         return cls(grams)
 
     @property
@@ -124,18 +129,16 @@ def _sorted_by_class(labels: NDArray[np.intp], n_classes: int) -> tuple[NDArray[
     return np.argsort(narrow, kind="stable"), np.cumsum(np.bincount(labels, minlength=n_classes))
 
 
+def _take(X: NDArray, order: NDArray[np.intp], buffer: NDArray) -> NDArray:
+    """Return ``X[order]`` in `buffer`; with a mode other than "raise" NumPy writes there directly."""
+    return np.take(X, order, axis=0, out=buffer[: len(order)], mode="clip")
+
+
 def _add_dense(
-    grams: NDArray[np.float64],
-    X: Any,
-    labels: NDArray[np.intp],
-    weights: NDArray[np.float64] | None,
-    transform: Callable[[Any], NDArray] | None,
+    grams: NDArray[np.float64], rows: NDArray, roots: NDArray[np.float64] | None, ends: NDArray[np.intp]
 ) -> None:
-    """Add the moments of a chunk to `grams`."""
-    order, ends = _sorted_by_class(labels, len(grams))
-    rows = X[order] if sparse.issparse(X) else _take(X, order)
-    features = np.asarray(rows if transform is None else transform(rows), dtype=np.float64)
-    roots = None if weights is None else np.sqrt(weights[order])
+    """Add the moments of rows that are sorted by class, given the roots of their weights."""
+    features = np.asarray(rows, dtype=np.float64)
     first = 0
     for gram, end in zip(grams, ends, strict=True):
         if end > first:
@@ -143,12 +146,6 @@ def _add_dense(
             root = np.ones(end - first) if roots is None else roots[first:end]
             _add_rows(gram, part if roots is None else part * root[:, None], root)
         first = end
-
-
-def _take(X: NDArray, order: NDArray[np.intp]) -> NDArray:
-    """Return ``X[order]``, at nearly twice the speed: with a mode other than "raise" no buffer is used."""
-    rows = np.empty((len(order), X.shape[1]), dtype=X.dtype)
-    return np.take(X, order, axis=0, out=rows, mode="clip")
 
 
 def _add_rows(gram: NDArray[np.float64], scaled: NDArray[np.float64], root: NDArray[np.float64]) -> None:

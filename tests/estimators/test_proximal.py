@@ -186,7 +186,7 @@ def test_the_order_of_rows_and_names_of_classes_do_not_matter(data):
 
 def test_more_unknowns_than_rows_keep_no_large_moments():
     rng = np.random.default_rng(0)
-    X, y = blobs(rng, 30, 1300, 3)
+    X, y = blobs(rng, 30, 2400, 3)
     model = ProximalSVC().fit(X, y)
     assert model.moments_ is None
     for method in (model.partial_fit, model.forget):

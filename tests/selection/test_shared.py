@@ -26,7 +26,7 @@ def data():
 def test_scores_are_those_of_fitting_every_point_by_itself(data, options):
     X, y = data
     folds = list(StratifiedKFold(3).split(X, y))
-    Cs, penalties = [0.01, 1.0], [0.1, 10.0]
+    Cs, penalties = [0.1, 1.0], [0.01, 0.5]  # none so strong that scores are rounding noise
     weights = np.random.default_rng(1).uniform(0.5, 2, len(y))
     machine = SharedStructureSVC(**options)
     search = SharedStructureSearch(machine, Cs=Cs, relation_penalties=penalties, cv=folds).fit(X, y, weights)

@@ -5,7 +5,7 @@ import pytest
 
 from polymargin.problems.shared import SharedProblem
 from polymargin.relations import RelationSet
-from polymargin.solvers.alternation import AlternationSolver, balance
+from polymargin.solvers.alternation import AlternationSolver, alternate_side_by_side, balance
 from polymargin.solvers.base_step import make_base_step
 from polymargin.solvers.contract import Settings, Status
 from tests.simulate_shared import written_out
@@ -59,6 +59,15 @@ def test_above_nu_max_the_solution_is_zero_and_just_below_it_is_not():
     assert below.certificate.gap <= 1e-9
 
 
+def test_a_gap_below_rounding_ends_in_a_stall_and_not_at_the_limit():
+    moments, _ = written_out(np.random.default_rng(3), 40, 5, 4, "ovr")
+    solution = AlternationSolver().solve(
+        SharedProblem(moments, 1e10, 1e-10, SETS["free"]), Settings(1e-30, 10_000)
+    )
+    assert solution.status is Status.STALLED
+    assert solution.n_iter < 10_000
+
+
 def test_a_shared_base_step_changes_nothing():
     moments, _ = written_out(np.random.default_rng(4), 40, 5, 4, "ovr")
     shared = make_base_step(moments)
@@ -66,6 +75,20 @@ def test_a_shared_base_step_changes_nothing():
         problem = SharedProblem(moments, C, 2.0, BOX)
         ours, fresh = (AlternationSolver(step).solve(problem, Settings(1e-9, 5)).point for step in (shared, None))
         np.testing.assert_array_equal(ours.W, fresh.W)
+
+
+@pytest.mark.parametrize("relations", [BOX, RelationSet(-np.ones((2, 4)), np.ones((2, 4)))], ids=["4", "2"])
+def test_side_by_side_equals_one_by_one(relations):
+    moments, _ = written_out(np.random.default_rng(7), 60, 5, 4, "ovr")
+    base_step = make_base_step(moments)
+    problems = [SharedProblem(moments, 2.0, nu, relations) for nu in (0.01, 1.0, 100.0)]
+    starts = np.random.default_rng(8).uniform(-1.5, 1.5, size=(3, *relations.lower.shape))
+    together = alternate_side_by_side(problems, base_step, starts, 4)
+    for problem, start, ours in zip(problems, starts, together, strict=True):
+        alone = AlternationSolver(base_step).solve(problem, Settings(1e-15, 4), start=start).point
+        np.testing.assert_allclose(ours.W, alone.W, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(ours.M, alone.M, rtol=0, atol=1e-10)
+    assert any(np.abs(point.M).max() == 1 for point in together)
 
 
 def test_box_reaches_the_trace_norm_optimum_where_it_does_not_bind():

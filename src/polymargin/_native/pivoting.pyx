@@ -4,7 +4,7 @@
 
 A guess of which variables are at a bound gives m by one Cholesky factorisation of the free ones; variables that
 break a bound, or whose slope says that they should leave it, change sides, all at once. Where that has not reduced
-their number `patience` times in a row, only the last of them does, until it has (Murty's rule, which cannot cycle).
+their number `patience` times in a row, only the last of them does, until it has (Murty's rule: it cannot cycle).
 Stops when no variable is on the wrong side: an exact solution. After J. J. Judice & F. M. Pires, A block principal
 pivoting algorithm for large-scale strictly monotone linear complementarity problems, 1994.
 """

@@ -40,3 +40,15 @@ def add_rows(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const do
                         add_four_floats(&out[c, first], r[0], r[1], r[2], r[3], a, width)
                 i += 4
             first += width
+
+
+def gather(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns,
+           double[:, ::1] out):
+    """Set `out` to ``matrix[rows][:, columns]``."""
+    cdef Py_ssize_t i, j
+    cdef const floating *row
+    with nogil:
+        for i in range(rows.shape[0]):
+            row = &matrix[rows[i], 0]
+            for j in range(columns.shape[0]):
+                out[i, j] = row[columns[j]]

@@ -52,6 +52,13 @@ class TrainingSet:
         """Weighted cost L_ij of predicting class j for example i, (n, k)."""
         return self.weights[:, None] * self.costs[self.labels]
 
+    def restricted(self, kept: NDArray[np.intp], *, pairwise: bool) -> "TrainingSet":
+        """Return the rows `kept`; of a `pairwise` (kernel) matrix also those columns."""
+        if len(kept) == len(self.rows):
+            return self
+        X = self.X[np.ix_(kept, kept)] if pairwise else self.X[kept]
+        return replace(self, X=X, labels=self.labels[kept], weights=self.weights[kept], rows=self.rows[kept])
+
     def merged(self) -> tuple["TrainingSet", NDArray[np.intp]]:
         """Return the set with equal rows of a class made one, and where every row went.
 

@@ -83,7 +83,9 @@ class KernelClassifier(MarginClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_.T) + self.intercept_
-        scores = np.empty((X.shape[0], len(self.classes_)))
+        scores = np.zeros((X.shape[0], len(self.classes_)))
+        if not self.dual_coef_.shape[1]:
+            return scores + self.intercept_
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         height = max(1, SCORING_BYTES // (8 * max(1, self.dual_coef_.shape[1])))
         for batch in gen_batches(X.shape[0], height):

@@ -215,6 +215,7 @@ class MulticategorySVC(KernelClassifier):
         """
         settings, data = self._prepare(X, y, sample_weight)
         kernel, nystroem = self._kernel_of(data)
+        data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
         solution = solver_for(problem).solve(problem, settings, observer=self._observer())

@@ -1,6 +1,7 @@
 """ProximalSVC: the multicategory proximal support vector machine of Fung & Mangasarian."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
 SCORING_BYTES = 2**25
 """Size of the block of features that scoring forms at a time."""
 
-KEPT_ENTRIES = 2**22
-"""Size of the moments up to which a fit that does not need them keeps them for `partial_fit`."""
+KEPT_BYTES = 2**27
+"""Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
 
 
 class ProximalSVC(MarginClassifier):
@@ -185,21 +186,22 @@ class ProximalSVC(MarginClassifier):
             solution = NormalEquationsSolver(rows).solve(problem, settings)
         else:
             solution = DualRidgeSolver().solve(rows, settings)
-        self._adopt(data, features, moments, solution.point)
+        self._adopt(data, features, moments, solution.point, rows)
         return solution
 
     def _state(
         self, data: TrainingSet, features: KernelFeatures | None
     ) -> tuple[ClassMoments | None, NormalEquations | None, ProximalRows]:
         """State the problem by rows and, where these are no fewer than the unknowns, by the moments."""
-        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
+        n, width = data.X.shape[0], data.X.shape[1] if features is None else features.landmarks.shape[0]
         sides = Sides.one_vs_rest(_totals(data), self.balance)
         rows = ProximalRows(data.X, data.labels, data.weights, sides, self.C, features)
-        enough_rows = data.X.shape[0] >= n_unknowns
-        if not enough_rows and data.n_classes * n_unknowns**2 > KEPT_ENTRIES:
+        if features is not None and 8 * n * width <= KEPT_BYTES:
+            rows = replace(rows, X=np.asarray(features(data.X), dtype=np.float64), transform=None)
+        if n <= width and 8 * data.n_classes * (width + 1) ** 2 > KEPT_BYTES:
             return None, None, rows
-        moments = _moments(data, features)
-        return moments, NormalEquations(moments, sides, self.C) if enough_rows else None, rows
+        moments = _moments(replace(data, X=rows.X), rows.transform)
+        return moments, NormalEquations(moments, sides, self.C) if n > width else None, rows
 
     def _adopt(
         self,
@@ -207,11 +209,12 @@ class ProximalSVC(MarginClassifier):
         features: KernelFeatures | None,
         moments: ClassMoments | None,
         Z: NDArray[np.float64],
+        rows: ProximalRows,
     ) -> None:
         """Store the solution Z (q, k) of the problem and refine it."""
         self._store(data.classes, features, moments, Z)
         if self.refine:
-            products = self._products(data.X)
+            products = rows.products(Z[:-1])
             geometry = self._geometry(_totals(data))
             refinement = refine_rows(products, data.labels, data.weights, *geometry, self.C)
             self._set_refined(refinement)
@@ -323,7 +326,8 @@ class ProximalSVC(MarginClassifier):
             sums = np.zeros((6, len(self.classes_)))
             for X, y, *weight in chunks:
                 data = self._training_set(X, y, *weight, classes=self.classes_, reset=False)
-                sums += margin_sums(self._products(data.X), data.labels, data.weights, factors, scale, offset)
+                products = self._times(data.X, self._proximal[:-1])
+                sums += margin_sums(products, data.labels, data.weights, factors, scale, offset)
             return sums
 
         self._set_refined(refine(sums_at, squared_norms, offset, self.C))
@@ -425,10 +429,6 @@ class ProximalSVC(MarginClassifier):
         self._set_coefficients(self._proximal[:-1] * refinement.scale, refinement.offset)
         self.refinement_ = refinement
 
-    def _products(self, X: Any) -> NDArray[np.float64]:
-        """Return ``B v`` (n, k) of the unrefined solution."""
-        return self._times(X, self._proximal[:-1])
-
     def _times(self, X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
         products = np.empty((X.shape[0], V.shape[1]))
         height = max(1, SCORING_BYTES // (8 * max(1, len(V))))
@@ -446,6 +446,6 @@ def _totals(data: TrainingSet) -> NDArray[np.float64]:
     return np.bincount(data.labels, data.weights, data.n_classes).astype(np.float64)
 
 
-def _moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:
+def _moments(data: TrainingSet, features: Callable[[Any], NDArray] | None) -> ClassMoments:
     weights = None if (data.weights == 1.0).all() else data.weights
     return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)

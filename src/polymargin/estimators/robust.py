@@ -14,7 +14,7 @@ from polymargin.costs import resolve_utility, utility_of_costs
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._kernel import KernelClassifier
-from polymargin.gram import FeatureGram, Gram, pivoted_cholesky
+from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.robust import LOSSES, RobustPoint, RobustProblem, consistent_truncation, margins
 from polymargin.solvers.contract import Settings, Solution, Solver
 from polymargin.solvers.dc import DCAlgorithm
@@ -224,7 +224,9 @@ class RobustSVC(KernelClassifier):
         truncation = self._truncation(data.n_classes)
         kernel, nystroem = self._kernel_of(data)
         weight = self.C * data.weights[:, None] * utility[data.labels]
-        problem = RobustProblem(self._gram(kernel, data.X, nystroem), weight, truncation, self.fit_intercept)
+        problem = RobustProblem(
+            self._gram(kernel, data.X, nystroem), weight, truncation, self.fit_intercept, self.loss
+        )
         solutions = self._solve(problem, data, settings)
         self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)
         solution = solutions[self.start_]
@@ -302,7 +304,7 @@ class RobustSVC(KernelClassifier):
     ) -> dict[str, Solution[RobustPoint]]:
         """Run the DC algorithm from every start that can lead to a different solution."""
         observer = self._observer()
-        convex = convex_solver(problem.gram, data.n_classes)
+        convex = convex_solver(problem)
         algorithm = DCAlgorithm(convex, self.max_dc_iter)
         names = dict.fromkeys(self.starts)
         if np.isneginf(problem.truncation):
@@ -335,15 +337,16 @@ class RobustSVC(KernelClassifier):
             )
 
 
-def convex_solver(gram: Gram, n_classes: int) -> Solver:
-    """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low."""
-    unknowns_of_rank = n_classes - 1
-    if (
-        isinstance(gram, FeatureGram)
-        and (gram.features.shape[1] + 1) * unknowns_of_rank <= INTERIOR_POINT_UNKNOWNS
-    ):
+def convex_solver(problem: RobustProblem) -> Solver:
+    """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
+
+    Smooth losses always go to the interior point, on as many features as the kernel's rank needs.
+    """
+    gram, n_classes = problem.gram, problem.weight.shape[1]
+    at_most = INTERIOR_POINT_UNKNOWNS // (n_classes - 1)
+    smooth = problem.loss != "hinge"
+    if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):
         return InteriorPoint()
-    most = max(gram.n // 4, SMALL_PROBLEM // unknowns_of_rank)
-    most = min(most, INTERIOR_POINT_UNKNOWNS // unknowns_of_rank, gram.n + 1)
-    factor = pivoted_cholesky(gram, most)
-    return InteriorPoint(factor) if factor.shape[1] < most else ProximalNewton()
+    most = min(max(gram.n // 4, SMALL_PROBLEM // (n_classes - 1)), at_most, gram.n + 1)
+    factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most)
+    return InteriorPoint(factor) if factor.shape[1] < most or smooth else ProximalNewton()

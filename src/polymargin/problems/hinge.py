@@ -63,11 +63,7 @@ class BoxLosses:
         """Linear part of the arguments of the hinges at the scores `F`."""
         if self.is_absolute:
             return F @ self.directions[0].T
-        inner = np.empty_like(F)
-        for c in range(self.n_classes):
-            rows = self.labels == c
-            inner[rows] = F[rows] @ self.directions[c].T
-        return inner
+        return F - F[np.arange(len(F)), self.labels][:, None]
 
     def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Arguments of the hinges at the scores `F`."""
@@ -81,10 +77,9 @@ class BoxLosses:
         """Return the coefficients R that a dual point stands for."""
         if self.is_absolute:
             return -dual @ self.directions[0]
-        R = np.empty_like(dual)
-        for c in range(self.n_classes):
-            rows = self.labels == c
-            R[rows] = -dual[rows] @ self.directions[c]
+        R, rows = -dual, np.arange(len(dual))
+        R[rows, self.labels] = 0.0
+        R[rows, self.labels] = -(R @ np.ones(self.n_classes))
         return R
 
     def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,6 +150,8 @@ class SimplexLosses:
         moved = -dual
         moved[pairs, self.anchor] = 0.0
         moved[pairs, self.anchor] = -(moved @ np.ones(self.n_classes))
+        if np.array_equal(self.example, np.arange(self.n_examples)):
+            return moved
         R = np.zeros((self.n_examples, self.n_classes))
         np.add.at(R, self.example, moved)
         return R

@@ -138,39 +138,52 @@ class ProximalRows:
     transform: Callable[[Any], NDArray] | None = None
     chunk_rows: int = 4096
 
-    def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield features B, signs (n, m) and weights N (n, m) of some rows at a time."""
+    def features(self) -> Iterator[tuple[slice, Any]]:
+        """Yield some rows at a time, with their features B."""
         for first in range(0, len(self.labels), self.chunk_rows):
             part = slice(first, first + self.chunk_rows)
             B = self.X[part] if self.transform is None else self.transform(self.X[part])
-            if not sparse.issparse(B):
-                B = np.asarray(B, dtype=np.float64)
+            yield part, B if sparse.issparse(B) else np.asarray(B, dtype=np.float64)
+
+    def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield features B, signs (n, m) and weights N (n, m) of some rows at a time."""
+        for part, B in self.features():
             labels = self.labels[part]
             yield B, self.sides.signs[labels], self.sides.factors[labels] * self.weights[part, None]
 
-    def slopes(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Return ``E'N_r (d - E z_r)`` (q, k) and the summed weighted squared errors."""
-        slopes = np.zeros_like(Z)
-        squares = 0.0
+    def products(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``B V`` of all rows."""
+        products = np.empty((len(self.labels), V.shape[1]))
+        for part, B in self.features():
+            products[part] = B @ V
+        return products
+
+    def slopes(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``E'N_r (d - E z_r)`` (q, k)."""
+        return self._sums(Z)[0]
+
+    def _sums(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return the slopes, the targets ``E'N_r d`` and the summed weighted squared errors."""
+        slopes, targets, squares = np.zeros_like(Z), np.zeros_like(Z), 0.0
         for B, signs, N in self.chunks():
             errors = signs - (B @ Z[:-1] - Z[-1])
             slopes += _augmented_sums(B, N * errors)
+            targets += _augmented_sums(B, N * signs)
             squares += float(np.vdot(N * errors, errors))
-        return slopes, squares
+        return slopes, targets, squares
 
     def certify(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64] | None = None) -> Certificate:
         """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified.
 
         The dual value is that of `multipliers` (n, k) where given, else of those that belong to Z.
         """
-        slopes, squares = self.slopes(Z)
+        slopes, targets, squares = self._sums(Z)
         primal = 0.5 * self.C * squares + 0.5 * float(np.vdot(Z, Z))
         if multipliers is None:
             gradient = Z - self.C * slopes
             dual = primal - 0.5 * float(np.vdot(gradient, gradient))
         else:
             gradient, dual = self._dual(Z, multipliers)
-        targets = np.sum([_augmented_sums(B, N * signs) for B, signs, N in self.chunks()], axis=0)
         scale = sum(np.linalg.norm(part, axis=0) for part in (targets, targets - slopes, Z / self.C))
         residual = max(map(_ratio, np.linalg.norm(gradient, axis=0) / self.C, scale))
         return Certificate.of(primal, dual, infeasibility=residual)

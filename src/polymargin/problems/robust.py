@@ -6,13 +6,15 @@ a truncated loss ``l_s(u) = min(l(u), l(s))``, the objective (8) is
     Q(f) = 1/2 sum_j ||h_j||^2 + sum_ij weight_ij l_s(g_ij),       weight_ij = C w_i U[y_i, j].
 
 For the hinge ``l_s(u) = [1 - u]_+ - [s - u]_+``: a convex machine over simplices, one for every pair of positive
-weight, less a convex function whose slope a DC step freezes.
+weight, less a convex function whose slope a DC step freezes. A smooth loss is first continued by its tangent at s,
+from which it then differs by a multiple of ``[s - u]_+`` in the same way.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, xlogy
 
 from polymargin.gram import Gram
 from polymargin.problems.certificate import Certificate
@@ -35,6 +37,70 @@ def consistent_truncation(loss: str, n_classes: int) -> float:
             return float(np.log(1.0 - 1.0 / k))
         case _:
             return -float(np.log(2.0 ** (k / (k - 1)) - 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A smooth loss as ``phi(xi) = l(-xi)``, continued by its tangent from the truncation on."""
+
+    loss: str
+    truncation: float
+
+    @property
+    def steepest(self) -> float:
+        """Largest slope."""
+        if self.loss == "exponential":
+            return float(np.exp(-self.truncation))
+        return float(expit(-self.truncation))
+
+    def value(self, xi: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return phi."""
+        inside = np.minimum(xi, -self.truncation)
+        return self.free_value(inside) + self.steepest * (xi - inside)
+
+    def free_value(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the loss without its continuation."""
+        return np.exp(z) if self.loss == "exponential" else np.logaddexp(0.0, z)
+
+    def slope(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the derivative of the loss without its continuation."""
+        return np.exp(z) if self.loss == "exponential" else expit(z)
+
+    def curvature(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivative of the loss without its continuation."""
+        slope = self.slope(z)
+        return slope if self.loss == "exponential" else slope * expit(-z)
+
+    def conjugate(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``sup_xi t xi - phi(xi)`` for t in [0, steepest]."""
+        return xlogy(t, t) - t if self.loss == "exponential" else xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)
+
+
+@dataclass(frozen=True, slots=True)
+class CurvedLosses(SimplexLosses):
+    """``sum_p pair_weight_p phi(max_{m != anchor_p} f_im - f_i,anchor_p)`` for a smooth curve phi.
+
+    As phi has slopes up to `curve.steepest`, the dual block of a pair lies on a simplex again, of the size
+    ``weight_p = pair_weight_p curve.steepest``; the slot `anchor_p` holds what is left of the steepest slope.
+    """
+
+    curve: Curve
+
+    @property
+    def pair_weight(self) -> NDArray[np.float64]:
+        """Weights of the losses."""
+        return self.weight / self.curve.steepest
+
+    def value(self, F: NDArray[np.float64]) -> float:
+        """Sum of the losses at the scores `F`."""
+        return float(self.pair_weight @ self.curve.value(-margins(F)[self.example, self.anchor]))
+
+    def dual_linear(self, dual: NDArray[np.float64]) -> float:
+        """Return the part of the dual objective that depends on single blocks: minus the conjugates."""
+        others = dual.copy()
+        others[np.arange(len(dual)), self.anchor] = 0.0
+        fraction = np.minimum(others.sum(axis=1) / self.pair_weight, self.curve.steepest)
+        return -float(self.pair_weight @ self.curve.conjugate(fraction))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +146,25 @@ class RobustProblem:
     weight : (n, k) weights of the losses, ``C w_i U[y_i, j]``; zeros cost nothing.
     truncation : s, at most zero; minus infinity for the plain weighted SVM, which is convex.
     fit_intercept : whether an unpenalised intercept is part of the scores.
+    loss : the loss l, one of `LOSSES`.
     """
 
     gram: Gram
     weight: NDArray[np.float64]
     truncation: float
     fit_intercept: bool = True
+    loss: str = "hinge"
 
     @property
     def losses(self) -> SimplexLosses:
-        """The untruncated hinges, one simplex a pair (example, class) of positive weight."""
+        """The convex part of the losses, one simplex a pair (example, class) of positive weight."""
         example, anchor = np.nonzero(self.weight)
         n, k = self.weight.shape
-        return SimplexLosses(example, anchor, self.weight[example, anchor], 1.0, n, k)
+        weight = self.weight[example, anchor]
+        if self.loss == "hinge":
+            return SimplexLosses(example, anchor, weight, 1.0, n, k)
+        curve = Curve(self.loss, self.truncation)
+        return CurvedLosses(example, anchor, weight * curve.steepest, 0.0, n, k, curve)
 
     def convex_step(self, linearisation: Linearisation | None = None) -> HingeProblem:
         """Return the convex problem whose concave part is frozen at a tangent (None: left out)."""
@@ -140,10 +212,12 @@ class RobustProblem:
         """Return the scores of the functions with coefficients `R`, and the objective (8) there."""
         H = self.gram.matmul(R)
         F = H + intercept
-        losses = self.losses
-        at_pairs = margins(F)[losses.example, losses.anchor]
-        values = np.minimum(np.maximum(1.0 - at_pairs, 0.0), 1.0 - self.truncation)
-        return F, 0.5 * float(np.vdot(R, H)) + float(losses.weight @ values)
+        at_pairs = np.maximum(margins(F), self.truncation)
+        if self.loss == "hinge":
+            values = np.maximum(1.0 - at_pairs, 0.0)
+        else:
+            values = Curve(self.loss, self.truncation).value(-at_pairs)
+        return F, 0.5 * float(np.vdot(R, H)) + float(np.vdot(self.weight, values))
 
     def certify(self, point: RobustPoint) -> Certificate:
         """Measure a point afresh.

@@ -1,5 +1,6 @@
 """ProximalSVCCV and proximal_path: all values of C from one decomposition a class."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from polymargin.checks import check_choice, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import KernelFeatures, resolve_kernel
-from polymargin.problems.proximal import NormalEquations
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.left_out import LeftOutSides, left_out_scores
 from polymargin.solvers.ridge_path import decompose
@@ -74,12 +74,11 @@ def _path(
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(machine, name):
                 setattr(model, name, getattr(machine, name))
-        model._adopt(data, features, moments, Z[:, :, at])
+        model._adopt(data, features, moments, Z[:, :, at], rows)
         if problem is None or images is None:
-            certificate = model._state(data, features)[2].certify(Z[:, :, at])
+            certificate = replace(rows, C=float(C)).certify(Z[:, :, at])
         else:
-            at_C = NormalEquations(problem.moments, problem.sides, float(C))
-            certificate = at_C.judge(Z[:, :, at], images[:, :, at])
+            certificate = replace(problem, C=float(C)).judge(Z[:, :, at], images[:, :, at])
         status = Status.SOLVED if certificate.within(settings.tol) else Status.STALLED
         model._conclude(Solution(Z[:, :, at], status, certificate, 0, 0.0), settings.tol)
         models.append(model)

@@ -16,10 +16,10 @@ from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.shared import TaskMoments
+from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.selection.progress import progress_bar
-from polymargin.solvers.alternation import AlternationSolver
-from polymargin.solvers.base_step import make_base_step
+from polymargin.solvers.alternation import AlternationSolver, alternate_side_by_side
+from polymargin.solvers.base_step import BaseStep, CommonBaseStep, make_base_step
 from polymargin.solvers.contract import Settings
 
 DEFAULT_CS = tuple(10.0**power for power in range(-5, 6))
@@ -33,7 +33,8 @@ class SharedStructureSearch(MarginClassifier):
     Every fold is decomposed once, which serves all pairs of penalties; with rows as features the moments of its
     training part are those of all rows less those of the fold. Penalties of the relations are searched as
     fractions of ``nu_max = (C sigma_max(A'Y))^2``, from which on the trace-norm problem has no classifiers but
-    zero. Ties go to the smaller C, then to the larger penalty.
+    zero. Where the rounds are limited the folds take all of them, also where a fit would stop at `tol` before.
+    Ties go to the smaller C, then to the larger penalty.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ class SharedStructureSearch(MarginClassifier):
         self, machine: SharedStructureSVC, grid: "_Grid", accuracy: NDArray[np.float64], tasks: TaskMoments
     ) -> None:
         """Store the results and the winner, not fitted yet."""
-        points = list(grid.points(tasks))
+        points = [(float(C), penalty) for C in grid.Cs for penalty in grid.penalties_at(C, tasks)]
         scale = np.linalg.norm(tasks.cross, 2)
         best = int(np.argmax(accuracy))
         C, penalty = points[best]
@@ -181,14 +182,10 @@ class _Grid:
     penalties: NDArray[np.float64]
     relative: bool
 
-    def points(self, tasks: TaskMoments) -> list[tuple[float, float]]:
-        """Return the pairs (C, relation penalty) for given data, C by C."""
-        largest = float(np.linalg.norm(tasks.cross, 2))
-        return [
-            (float(C), float(penalty * (C * largest) ** 2 if self.relative else penalty))
-            for C in self.Cs
-            for penalty in self.penalties
-        ]
+    def penalties_at(self, C: float, tasks: TaskMoments) -> list[float]:
+        """Return the relation penalties to try with C on given data."""
+        unit = (C * float(np.linalg.norm(tasks.cross, 2))) ** 2 if self.relative else 1.0
+        return [float(penalty * unit) for penalty in self.penalties]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +213,26 @@ class _FoldSearch:
         A = machine._augmented(rows, features)
         A = A if rotation is None else A @ rotation
         base_step, codes = make_base_step(tasks), machine._codes(data.n_classes)
-        hits = []
-        for C, penalty in self.grid.points(tasks):
-            machine.set_params(C=C, relation_penalty=penalty)
-            point = machine._solve(machine._problem(tasks, data.classes), base_step, self.settings).point
-            scores = class_scores((A @ point.W) @ point.M, codes)
-            hits.append(rows.weights @ (scores.argmax(axis=1) == rows.labels))
+        stated, hits = machine._problem(tasks, data.classes), []
+        for C in self.grid.Cs:
+            problems = [
+                replace(stated, C=float(C), relation_penalty=penalty)
+                for penalty in self.grid.penalties_at(C, tasks)
+            ]
+            for point in self._points(machine, problems, base_step):
+                scores = class_scores((A @ point.W) @ point.M, codes)
+                hits.append(rows.weights @ (scores.argmax(axis=1) == rows.labels))
         return np.array(hits)
+
+    def _points(
+        self, machine: SharedStructureSVC, problems: list[SharedProblem], base_step: BaseStep
+    ) -> list[SharedPoint]:
+        """Solve problems that differ in their penalty alone; side by side where the early-stopped box allows."""
+        plain = machine.formulation == "original" and machine.n_init == 1 and not problems[0].relations.symmetric
+        if plain and machine._early_stopping() and isinstance(base_step, CommonBaseStep):
+            starts = np.stack([machine._starts(problem, base_step)[0] for problem in problems])
+            return alternate_side_by_side(problems, base_step, starts, self.settings.max_iter)
+        return [machine._solve(problem, base_step, self.settings).point for problem in problems]
 
 
 def _subset(data: TrainingSet, rows: NDArray[np.intp], X: Any) -> TrainingSet:

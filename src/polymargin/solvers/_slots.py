@@ -9,7 +9,7 @@ The curvature that a positive diagonal `theta` in the slots puts on the scores o
 of few fixed vectors with non-negative weights: one a class for Lee, Lin & Wahba, one a pair of classes otherwise.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,44 +17,65 @@ from scipy import sparse
 
 from polymargin.coding import class_pairs
 from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.robust import CurvedLosses
 
 Array = NDArray[np.float64]
 
 
-class Slots(Protocol):
+class Slots(ABC):
     """Blocks of slots; arrays over slots have shape (blocks, slots)."""
 
     weight: Array
     offsets: Array
     atoms: Array
+    smooth: tuple[NDArray[np.intp], NDArray[np.intp]] = (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+    """The slots of blocks with a smooth loss; see `CurvedSlots`."""
 
+    @abstractmethod
     def lift(self, F: Array) -> Array:
         """Return the linear part of the slots' margins at the scores `F`."""
-        ...
 
+    @abstractmethod
     def gather(self, alpha: Array) -> Array:
         """Return the adjoint of `lift`, (n, k)."""
-        ...
 
+    @abstractmethod
     def atom_weights(self, theta: Array, rows: slice) -> Array:
         """Return the weights of the atoms, (rows, atoms), that `theta` gives the examples `rows`."""
-        ...
 
+    @abstractmethod
     def from_dual(self, dual: Array) -> Array:
         """Return the slots of a dual point of the problem."""
-        ...
 
+    @abstractmethod
     def to_dual(self, alpha: Array) -> Array:
         """Return the dual point of the problem that the slots stand for."""
-        ...
+
+    def smooth_condition(self, alpha: Array, slack: Array, epigraph: Array) -> tuple[Array, Array]:
+        """Return flexibility (inverse curvature) and residual of the smooth losses' conditions."""
+        return np.empty(0), np.empty(0)
+
+    def cost(self, slack: Array, epigraph: Array) -> float:
+        """Return the losses at given values of the maxima."""
+        return float(self.weight @ epigraph)
+
+    def complementarity(self, alpha: Array, slack: Array, epigraph: Array) -> float:
+        """Return what separates primal and dual objective once the linear conditions hold."""
+        return float(np.vdot(alpha, slack))
 
 
 def slots_of(losses: BoxLosses | SimplexLosses) -> Slots:
     """Return the blocks of slots of some losses."""
-    return BoxSlots(losses) if isinstance(losses, BoxLosses) else SimplexSlots(losses)
+    match losses:
+        case BoxLosses():
+            return BoxSlots(losses)
+        case CurvedLosses():
+            return CurvedSlots(losses)
+        case _:
+            return SimplexSlots(losses)
 
 
-class BoxSlots:
+class BoxSlots(Slots):
     """Two slots a hinge of positive weight: its argument, and zero."""
 
     def __init__(self, losses: BoxLosses):
@@ -95,7 +116,7 @@ class BoxSlots:
         return dual
 
 
-class SimplexSlots:
+class SimplexSlots(Slots):
     """One slot a class; blocks are sorted by example."""
 
     def __init__(self, losses: SimplexLosses):
@@ -147,6 +168,40 @@ class SimplexSlots:
         dual = np.empty_like(alpha)
         dual[self.order] = alpha
         return dual
+
+
+class CurvedSlots(SimplexSlots):
+    """Maxima seen through a smooth loss l that goes on straight from its truncation.
+
+    That is ``min_z pair_weight l(-z) + weight [epigraph - z]_+``: the anchor's slot has the margin z, which is no
+    linear function of the scores but a variable with the condition ``pair_weight l'(-z) = weight - alpha``.
+    """
+
+    def __init__(self, losses: CurvedLosses):
+        super().__init__(losses)
+        self.curve = losses.curve
+        self.pair_weight = losses.pair_weight[self.order]
+        self.smooth = (np.arange(len(self.anchor)), self.anchor)
+
+    def smooth_condition(self, alpha: Array, slack: Array, epigraph: Array) -> tuple[Array, Array]:
+        """Return flexibility (inverse curvature) and residual of the smooth losses' conditions."""
+        z = epigraph - slack[self.smooth]
+        residual = self.weight - self.pair_weight * self.curve.slope(z) - alpha[self.smooth]
+        return 1.0 / (self.pair_weight * self.curve.curvature(z)), residual
+
+    def cost(self, slack: Array, epigraph: Array) -> float:
+        """Return the losses at given values of the maxima."""
+        straight = slack[self.smooth]
+        return float(self.pair_weight @ self.curve.free_value(epigraph - straight) + self.weight @ straight)
+
+    def complementarity(self, alpha: Array, slack: Array, epigraph: Array) -> float:
+        """Return what separates primal and dual objective once the linear conditions hold."""
+        others = alpha.copy()
+        others[self.smooth] = 0.0
+        total = row_sums(others)
+        fraction = np.minimum(total / self.pair_weight, self.curve.steepest)
+        conjugate = float(self.pair_weight @ self.curve.conjugate(fraction) - total @ epigraph)
+        return float(np.vdot(others, slack)) + self.cost(slack, epigraph) + conjugate
 
 
 def row_sums(array: Array) -> Array:

@@ -1,12 +1,17 @@
 """Alternating minimisation for shared structure: W-step, M-step, and balancing where M is free."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.shared import SharedPoint, SharedProblem
-from polymargin.solvers.base_step import BaseStep, make_base_step
+from polymargin.solvers.base_step import BaseStep, CommonBaseStep, make_base_step
+from polymargin.solvers.bounded import bounded_quadratic
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.relation_step import relation_step
+
+STALLED_ROUNDS = 50
 
 
 class AlternationSolver:
@@ -53,6 +58,9 @@ class AlternationSolver:
                     W, M = balance(W, M, problem.relation_penalty)
                 if self._has_converged(problem, base_step, SharedPoint(W, M, multiplier), progress):
                     break
+                if has_stalled(progress):
+                    progress.status = Status.STALLED
+                    break
         if W is None:
             W = np.zeros((len(problem.tasks.cross), shape[0]))
         point = SharedPoint(base_step.restore(W), M, multiplier)
@@ -66,6 +74,37 @@ class AlternationSolver:
         measured = problem.measure(point, *base_step.residual(point.W, point.M, problem.C))
         progress.record(measured.primal, measured.dual)
         return measured.gap <= progress.settings.tol and problem.formulation == "original"
+
+
+def has_stalled(progress: Progress) -> bool:
+    """Tell whether the last `STALLED_ROUNDS` have not lowered the objective by more than rounding."""
+    if len(progress.history) <= STALLED_ROUNDS:
+        return False
+    before, now = progress.history[-1 - STALLED_ROUNDS].primal, progress.history[-1].primal
+    return bool(before - now <= np.finfo(np.float64).eps * abs(now))
+
+
+def alternate_side_by_side(
+    problems: Sequence[SharedProblem], base_step: CommonBaseStep, starts: NDArray[np.float64], n_rounds: int
+) -> list[SharedPoint]:
+    """Return what `n_rounds` of the alternation make of problems that differ in their penalty alone.
+
+    For searches: as `AlternationSolver`, for the original formulation with bounds on M, but without certificates
+    and with the problems stacked, so that a round of all costs little more than a round of one.
+    """
+    C, relations = problems[0].C, problems[0].relations
+    kappas = np.array([problem.relation_penalty / C for problem in problems])[:, None, None]
+    M: NDArray = relations.clip(starts)
+    for _ in range(n_rounds):
+        W = base_step.solve(M, C, "original")
+        Q, R = base_step.relation_terms(W)
+        Q = Q + kappas * np.eye(Q.shape[-1])
+        M = np.linalg.solve(Q, R)
+        outside = ((relations.lower > M) | (relations.upper < M)).any(axis=(1, 2))
+        for at in np.flatnonzero(outside):
+            M[at] = bounded_quadratic(Q[at], R[at], relations.lower, relations.upper)
+    W = base_step.restore(W)
+    return [SharedPoint(*point) for point in zip(W, M, strict=True)]
 
 
 def balance(

@@ -51,7 +51,10 @@ def make_base_step(tasks: TaskMoments) -> "BaseStep":
 
 
 class CommonBaseStep:
-    """All tasks see the same rows: one eigendecomposition ``A'A = V diag(s) V'``, then closed forms."""
+    """All tasks see the same rows: one eigendecomposition ``A'A = V diag(s) V'``, then closed forms.
+
+    The W-step of the original formulation and the terms of the M-step also take stacks of matrices.
+    """
 
     def __init__(self, tasks: TaskMoments):
         values, self.vectors = scipy.linalg.eigh(tasks.grams[0])
@@ -65,9 +68,10 @@ class CommonBaseStep:
         match formulation:
             case "original":
                 # A'A W MM' + W/C = A'Y M' in the eigenbases of A'A and of MM'
-                mixed, rotation = scipy.linalg.eigh(M @ M.T)
-                right = self.cross @ (M.T @ rotation)
-                return right / (self.values[:, None] * mixed + 1.0 / C) @ rotation.T
+                mixed, rotation = np.linalg.eigh(M @ M.swapaxes(-1, -2))
+                right = self.cross @ (M.swapaxes(-1, -2) @ rotation)
+                divisor = self.values[:, None] * mixed[..., None, :] + 1.0 / C
+                return right / divisor @ rotation.swapaxes(-1, -2)
             case "fast":
                 # (8)-(9): (A'A + I/C) W MM' = A'Y M', ridge classifiers unmixed
                 return self.independent(C) @ np.linalg.pinv(M)
@@ -93,7 +97,8 @@ class CommonBaseStep:
 
     def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ``W'A'AW`` and ``W'A'Y``."""
-        return (W.T * self.values) @ W, W.T @ self.cross
+        turned = W.swapaxes(-1, -2)
+        return (turned * self.values) @ W, turned @ self.cross
 
     def residual(
         self, W: NDArray[np.float64], M: NDArray[np.float64], C: float

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polymargin.problems.hinge import HingePoint
 from polymargin.problems.robust import Linearisation, RobustPoint, RobustProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Solver
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Solver, Status
 
 
 class DCAlgorithm:
@@ -38,13 +38,18 @@ class DCAlgorithm:
         tangent = None if start is None else problem.linearise(start)
         warm = None if tangent is None else _vertices(problem, tangent)
         n_pairs = np.count_nonzero(problem.weight)
+        lowest, point = np.inf, RobustPoint(_vertices(problem, None), None)
         with Progress(Settings(settings.tol, self.max_steps, settings.time_limit), observer) as progress:
             for _ in progress:
                 left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
                 step_settings = Settings(0.1 * settings.tol, settings.max_iter, left)
                 step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
-                point = RobustPoint(step.point, tangent)
-                F, objective = problem.evaluate(problem.coefficients(point), step.point.intercept)
+                reached = RobustPoint(step.point, tangent)
+                F, objective = problem.evaluate(problem.coefficients(reached), step.point.intercept)
+                if step.status is not Status.SOLVED and objective > lowest:
+                    progress.status = step.status
+                    break
+                lowest, point = objective, reached
                 progress.record(objective, objective - (step.certificate.primal - step.certificate.dual))
                 if np.isneginf(problem.truncation):
                     progress.status = step.status
@@ -59,10 +64,10 @@ class DCAlgorithm:
         return progress.finish(point, problem.certify(point))
 
 
-def _vertices(problem: RobustProblem, tangent: Linearisation) -> HingePoint:
+def _vertices(problem: RobustProblem, tangent: Linearisation | None) -> HingePoint:
     """Dual start of a step: a truncated pair at its partner, which cancels its tilt, another at its own class."""
     losses = problem.losses
     dual = np.zeros((len(losses.weight), losses.n_classes))
-    slot = np.where(tangent.truncated, tangent.partner, losses.anchor)
+    slot = losses.anchor if tangent is None else np.where(tangent.truncated, tangent.partner, losses.anchor)
     dual[np.arange(len(slot)), slot] = losses.weight
     return HingePoint(dual, np.zeros(losses.n_classes))

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, FeatureGram, Gram
+from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
@@ -28,6 +28,8 @@ SMALL = 1000
 MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
+BURST = 2**25
+"""Steps times examples of one stretch of native work: a small part of a second."""
 MAX_UNKNOWNS = 2500
 INTERIOR_ITERATIONS = 20
 
@@ -35,7 +37,7 @@ INTERIOR_ITERATIONS = 20
 class Decomposition:
     """Solve a hinge problem by working sets of `working_set` examples."""
 
-    def __init__(self, working_set: int = 512):
+    def __init__(self, working_set: int = 1024):
         self.working_set = working_set
 
     def solve(
@@ -81,7 +83,8 @@ class _Run:
         self.problem, self.losses, self.progress = problem, problem.losses, progress
         self.gram = _materialised(problem.gram)
         self.loop = inner_loop(problem)
-        self.size = min(size, self.losses.n_examples)
+        n, takes_all = self.losses.n_examples, self.loop.takes_all and self._whole_matrix() is not None
+        self.size = n if takes_all else min(size, n)
         self.rows = np.empty(0, dtype=np.intp)
         self.dual = self.loop.start() if start is None else start.dual
         self.intercept = np.zeros(self.losses.n_classes)
@@ -91,6 +94,12 @@ class _Run:
         self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
         self.tried_interior = False
 
+    def _whole_matrix(self) -> NDArray[np.float64] | None:
+        """Return the whole matrix, if it is at hand in double precision."""
+        return (
+            self.gram.matrix if isinstance(self.gram, DenseGram) and self.gram.matrix.dtype == np.float64 else None
+        )
+
     def refresh(self) -> None:
         """Put the class sums right and compute all else anew."""
         self.dual = self.loop.repair(self.dual)
@@ -99,6 +108,7 @@ class _Run:
         self.H = np.asfortranarray(self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R))
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
+        self.fresh = True
 
     def blame(self) -> NDArray[np.float64]:
         """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
@@ -122,18 +132,32 @@ class _Run:
         small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
         if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
-        self.refresh()
-        return self.certificate().within(self.progress.settings.tol)
+        return self._is_fresh_enough()
 
-    def certificate(self) -> Certificate:
-        """Certify the current point afresh."""
-        return self.problem.certify(HingePoint(self.dual, self.intercept))
+    def _is_fresh_enough(self) -> bool:
+        """Tell whether the updated scores are right to the tolerance; if they may not be, compute them anew."""
+        error = 1e-4 if isinstance(self.gram, LazyGram) else 1e-9
+        if self.fresh or (self.progress.settings.tol > error and self.losses.n_examples > SMALL):
+            return True
+        self.refresh()
+        return False
 
     def newton_pays(self) -> bool:
-        """Tell whether a Newton step costs no more than the time since the last one."""
-        if self.gap > (0.9 if self.size == self.losses.n_examples else 0.05) or self.rounds_since_newton == 0:
+        """Tell whether a Newton step costs no more than the time since the last one, and than going on without."""
+        small = self.losses.n_examples <= SMALL
+        if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
             return False
-        return self._newton_estimate() <= max(self.progress.seconds - self.newton_at, 0.01)
+        estimate = self._newton_estimate()
+        spent = self.progress.seconds - self.newton_at
+        return estimate <= max(spent, 0.01) and (small or 5.0 * estimate <= self._seconds_to_go())
+
+    def _seconds_to_go(self) -> float:
+        """Seconds that the working sets will take at the rate of the last rounds."""
+        history = self.progress.history[-6:]
+        pace = np.log(history[0].gap / max(history[-1].gap, EXACT)) / max(
+            history[-1].seconds - history[0].seconds, 1e-9
+        )
+        return float(np.log(self.gap / self.progress.settings.tol) / pace) if pace > 0 else np.inf
 
     def _newton_estimate(self) -> float:
         """Seconds that a Newton step takes, from the size of its face."""
@@ -184,6 +208,9 @@ class _Run:
         n = self.losses.n_examples
         if self.size == n:
             return np.arange(n)
+        if not len(self.rows):
+            self.rows = _spread(self.losses, self.size)
+            return self.rows
         extremes = self.loop.extremes(
             self.dual, self.H, self.intercept, max(1, self.size // (8 * self.losses.n_classes))
         )
@@ -199,10 +226,11 @@ class _Run:
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local = self.losses.restricted(rows)
-        K = np.ascontiguousarray(self.gram.block(rows, rows))
+        K = self._whole_matrix() if len(rows) == self.losses.n_examples else None
+        K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
         old = self.dual[rows]
-        burst = Burst(reduction=0.1, max_steps=10 * len(rows))
-        new = self.loop.improve(rows, K, old, self.H[rows], burst)
+        max_steps = max(1, min(10 * len(rows), BURST // len(rows)))
+        new = self.loop.improve(rows, K, old, self.H[rows], Burst(reduction=0.1, max_steps=max_steps))
         change = local.coefficients(new) - local.coefficients(old)
         moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new
@@ -210,6 +238,7 @@ class _Run:
         self.gram.add_product(rows[moved], change[moved], self.H)
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
+        self.fresh = False
         self.rounds_since_newton += 1
 
     def stalled(self) -> bool:
@@ -218,8 +247,21 @@ class _Run:
 
     def conclusion(self) -> tuple[HingePoint, Certificate]:
         """Return the point with its class sums right to rounding, and its certificate."""
-        self.refresh()
-        return HingePoint(self.dual, self.intercept), self.certificate()
+        if self.losses.n_examples <= SMALL:
+            self.refresh()
+        else:
+            self.dual = self.loop.repair(self.dual)
+            if self.problem.fit_intercept:
+                self.intercept = central_intercept(self.losses, self.dual, self.H)
+        point = HingePoint(self.dual, self.intercept)
+        return point, self.problem.certify(point)
+
+
+def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
+    """Return examples of all classes, in proportion to their sizes."""
+    labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
+    places = np.linspace(0, losses.n_examples - 1, size).astype(np.intp)
+    return np.argsort(labels, kind="stable")[places]
 
 
 def kernel_root(gram: Gram) -> NDArray[np.float64]:

@@ -36,6 +36,9 @@ CHUNK_ENTRIES = 2**18
 INTERCEPT_PENALTY = 1e-13
 """Keeps the intercept finite where the optimal ones are unbounded; invisible in the gap elsewhere."""
 
+LONGEST_MOVE = 1.0
+"""Largest change of a margin within a step where losses are smooth: as far as their curvature can be trusted."""
+
 CORRECTIONS = 3
 """Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
 
@@ -147,10 +150,10 @@ class _Model:
         F = self.scores(iterate.Z)
         primal = float(
             0.5 * np.vdot(iterate.Z, self.penalised(iterate.Z))
-            + self.slots.weight @ iterate.epigraph
+            + self.slots.cost(iterate.slack, iterate.epigraph)
             + np.vdot(self.tilt, F)
         )
-        return primal, float(np.vdot(iterate.alpha, iterate.slack))
+        return primal, self.slots.complementarity(iterate.alpha, iterate.slack, iterate.epigraph)
 
     def residual(self, iterate: _Iterate) -> Array:
         """Return ``[W; 0] - X'R B``."""
@@ -209,25 +212,22 @@ def _first_iterate(model: _Model, start: HingePoint | None) -> _Iterate:
         alpha = 0.7 * slots.from_dual(start.dual) + 0.3 * alpha
     Z = np.zeros((model.features.shape[1], model.basis.shape[1]))
     offset = float(slots.offsets.max())
-    epigraph = np.full(len(slots.weight), 2.0 * offset)
+    epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
     return _Iterate(Z, alpha, epigraph[:, None] - slots.offsets, epigraph)
 
 
 def _predictor_corrector(model: _Model, iterate: _Iterate) -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
-    theta = iterate.alpha / iterate.slack
-    solve = _factorise(model.normal_matrix(theta))
-    residual = model.residual(iterate)
+    system = _NewtonSystem(model, iterate)
     product = iterate.alpha * iterate.slack
     mu = product.mean()
 
-    predictor = _direction(model, iterate, theta, solve, residual, -product)
+    predictor = system.direction(-product)
     length = min(1.0, _longest_step(iterate, predictor))
     reached = (iterate.alpha + length * predictor.alpha) * (iterate.slack + length * predictor.slack)
     wanted_mu = mu * (reached.mean() / mu) ** 3
 
-    target = wanted_mu - product - predictor.alpha * predictor.slack
-    direction = _direction(model, iterate, theta, solve, residual, target, refinements=5)
+    direction = system.direction(wanted_mu - product - predictor.alpha * predictor.slack, refinements=5)
     length = _longest_step(iterate, direction)
     for _ in range(CORRECTIONS):
         if length > 0.9:
@@ -236,59 +236,75 @@ def _predictor_corrector(model: _Model, iterate: _Iterate) -> float:
         product = (iterate.alpha + hoped * direction.alpha) * (iterate.slack + hoped * direction.slack)
         # products far above the aim are lowered only so much, lest they take over
         change = np.maximum(np.clip(product, 0.1 * wanted_mu, 10.0 * wanted_mu) - product, -10.0 * wanted_mu)
-        corrected = _direction(model, iterate, theta, solve, np.zeros_like(residual), change)
+        corrected = system.correction(change)
         corrected.add(direction, 1.0)
         corrected_length = _longest_step(iterate, corrected)
         if corrected_length < length + 0.01:
             break
         direction, length = corrected, corrected_length
     length = min(1.0, 0.995 * length)
+    if len(system.flexibility):
+        moves = direction.epigraph - direction.slack[model.slots.smooth]
+        length = min(length, LONGEST_MOVE / max(float(np.abs(moves).max()), LONGEST_MOVE))
     iterate.add(direction, length)
     return length
 
 
-def _direction(
-    model: _Model,
-    iterate: _Iterate,
-    theta: Array,
-    solve: Solve,
-    residual: Array,
-    target: Array,
-    refinements: int = 0,
-) -> _Iterate:
-    """Newton direction for the complementarity products to change by `target`.
+class _NewtonSystem:
+    """The conditions of optimality linearised at an iterate, with the reduced matrix factored."""
 
-    Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
-    therefore measured in alpha itself and solved for again.
-    """
-    slots = model.slots
-    wanted = target / iterate.slack
-    missing = slots.weight - row_sums(iterate.alpha)
-    direction = _backsubstitute(model, theta, wanted, solve, residual, missing)
-    error = np.inf
-    for _ in range(refinements):
-        left = residual + model.penalised(direction.Z) + model.pull(slots.gather(direction.alpha))
-        left_missing = missing - row_sums(direction.alpha)
-        previous, error = error, float(np.abs(left).max())
-        if error > 0.5 * previous or error == 0.0:
-            break
-        correction = _backsubstitute(model, theta, np.zeros_like(wanted), solve, left, left_missing)
-        direction.add(correction, 1.0)
-    return direction
+    def __init__(self, model: _Model, iterate: _Iterate):
+        self.model, self.iterate = model, iterate
+        slots, alpha, slack = model.slots, iterate.alpha, iterate.slack
+        smooth = slots.smooth
+        self.flexibility, self.shortfall = slots.smooth_condition(alpha, slack, iterate.epigraph)
+        self.theta = alpha / slack
+        self.theta[smooth] = alpha[smooth] / (slack[smooth] + alpha[smooth] * self.flexibility)
+        self.total = row_sums(self.theta)
+        self.solve = _factorise(model.normal_matrix(self.theta))
+        self.residual = model.residual(iterate)
+        self.missing = slots.weight - row_sums(alpha)
 
+    def direction(self, change: Array, refinements: int = 0) -> _Iterate:
+        """Newton direction for the complementarity products to change by `change`.
 
-def _backsubstitute(
-    model: _Model, theta: Array, wanted: Array, solve: Solve, residual: Array, missing: Array
-) -> _Iterate:
-    """Solve the reduced system for Z and recover the eliminated parts of the direction."""
-    slots = model.slots
-    total = row_sums(theta)
-    moved = wanted - theta * ((row_sums(wanted) - missing) / total)[:, None]
-    Z = solve(-residual - model.pull(slots.gather(moved)))
-    lifted = slots.lift(model.scores(Z))
-    epigraph = (row_sums(wanted + theta * lifted) - missing) / total
-    slack = epigraph[:, None] - lifted
-    return _Iterate(Z, wanted - theta * slack, slack, epigraph)
+        Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
+        therefore measured in alpha itself and solved for again.
+        """
+        model, slots = self.model, self.model.slots
+        direction = self._backsubstitute(change, self.residual, self.missing, self.shortfall)
+        error = np.inf
+        for _ in range(refinements):
+            left = self.residual + model.penalised(direction.Z) + model.pull(slots.gather(direction.alpha))
+            left_missing = self.missing - row_sums(direction.alpha)
+            previous, error = error, float(np.abs(left).max())
+            if error > 0.5 * previous or error == 0.0:
+                break
+            nothing = np.zeros_like(self.shortfall)
+            direction.add(self._backsubstitute(np.zeros_like(change), left, left_missing, nothing), 1.0)
+        return direction
+
+    def correction(self, change: Array) -> _Iterate:
+        """Return what changes the products by `change` and leaves the other conditions as they are."""
+        return self._backsubstitute(
+            change, np.zeros_like(self.residual), np.zeros_like(self.missing), np.zeros_like(self.shortfall)
+        )
+
+    def _backsubstitute(self, change: Array, residual: Array, missing: Array, shortfall: Array) -> _Iterate:
+        """Solve the reduced system for Z and recover the eliminated parts of the direction."""
+        model, slots, theta = self.model, self.model.slots, self.theta
+        smooth, flexibility = slots.smooth, self.flexibility
+        wanted = change / self.iterate.slack
+        alpha, slack = self.iterate.alpha[smooth], self.iterate.slack[smooth]
+        wanted[smooth] = (change[smooth] + alpha * shortfall * flexibility) / (slack + alpha * flexibility)
+        moved = wanted - theta * ((row_sums(wanted) - missing) / self.total)[:, None]
+        Z = self.solve(-residual - model.pull(slots.gather(moved)))
+        lifted = slots.lift(model.scores(Z))
+        epigraph = (row_sums(wanted + theta * lifted) - missing) / self.total
+        slack_change = epigraph[:, None] - lifted
+        alpha_change = wanted - theta * slack_change
+        slack_change[smooth] -= flexibility * (shortfall - alpha_change[smooth])
+        return _Iterate(Z, alpha_change, slack_change, epigraph)
 
 
 def _longest_step(iterate: _Iterate, direction: _Iterate) -> float:

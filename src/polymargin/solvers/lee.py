@@ -11,6 +11,8 @@ from polymargin.solvers.working_set import Burst, check_curvature
 class LeeLoop:
     """Pairs and tuples for (23) of Lee, Lin & Wahba."""
 
+    takes_all = False
+
     def __init__(self, losses: BoxLosses, fit_intercept: bool):
         self.losses = losses
         self.fit_intercept = fit_intercept

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.robust import CurvedLosses
 from polymargin.solvers._slots import Array, SimplexSlots, row_sums
 from polymargin.solvers.balance import balanced
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
@@ -96,8 +97,8 @@ class _Model:
     def __init__(self, problem: HingeProblem):
         self.problem = problem
         self.gram = problem.gram
-        if not isinstance(problem.losses, SimplexLosses):
-            raise TypeError("The proximal Newton method is for losses over simplices.")
+        if not isinstance(problem.losses, SimplexLosses) or isinstance(problem.losses, CurvedLosses):
+            raise TypeError("The proximal Newton method is for maxima over simplices.")
         self.slots = SimplexSlots(problem.losses)
         k = problem.losses.n_classes
         self.tilt = np.zeros((problem.gram.n, k)) if problem.tilt is None else problem.tilt

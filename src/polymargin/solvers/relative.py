@@ -13,6 +13,8 @@ from polymargin.solvers.working_set import Burst, check_curvature
 class RelativeLoop:
     """Exchanges and cycles of weight between classes, for losses of differences of scores."""
 
+    takes_all = True
+
     def __init__(self, problem: HingeProblem):
         self.problem, self.losses = problem, problem.losses
 

@@ -18,13 +18,16 @@ from scipy.linalg import lapack
 from polymargin.problems.proximal import NormalEquations, ProximalRows
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution
 
-ILL_CONDITIONED = 1e-6
+ILL_CONDITIONED = 1e-7
 """Reciprocal condition number below which rows correct the solution."""
 
 BROKEN_DOWN = 1e-14
 """Reciprocal condition number below which Cholesky is not trusted at all."""
 
 MAX_CORRECTIONS = 6
+
+NEGLIGIBLE_NEXT = 1e-6
+"""Relative size of a correction after which the next, about its square, would be one of rounding."""
 
 Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -53,19 +56,17 @@ class NormalEquationsSolver:
             ridge = np.eye(problem.moments.n_features + 1) / problem.C
             systems = [factorise(hessian + ridge) for hessian in problem.hessians()]
             worst = min(system.reciprocal_condition for system in systems)
-            if worst < BROKEN_DOWN and self.rows is not None:
+            if self.rows is None or worst >= ILL_CONDITIONED:
+                Z = _apply(systems, problem.targets())
+            elif worst >= BROKEN_DOWN:
+                Z = _corrected(_apply(systems, problem.targets()), self._residual, systems)
+            else:
                 Z, _ = _by_svd(triangles(self.rows), problem.C)
-                return progress.finish(Z, self.rows.certify(Z))
-            Z = _apply(systems, problem.targets())
-            if worst < ILL_CONDITIONED and self.rows is not None:
-                rows = self.rows
-
-                def residual(Z: NDArray[np.float64]) -> NDArray[np.float64]:
-                    return rows.slopes(Z)[0] - Z / problem.C
-
-                Z = _corrected(Z, residual, systems)
-                return progress.finish(Z, self.rows.certify(Z))
             return progress.finish(Z, problem.certify(Z))
+
+    def _residual(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        assert self.rows is not None
+        return self.rows.slopes(Z) - Z / self.rows.C
 
 
 class DualRidgeSolver:
@@ -143,7 +144,7 @@ def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factor
         if not size < 0.5 * previous:
             return point
         point = point + correction
-        if size <= 4 * np.finfo(np.float64).eps * np.linalg.norm(point):
+        if size <= NEGLIGIBLE_NEXT * np.linalg.norm(point):
             return point
     return point
 

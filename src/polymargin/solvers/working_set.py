@@ -16,7 +16,14 @@ class Burst:
 
 
 class InnerLoop(Protocol):
-    """What a loss adds to the frame."""
+    """What a loss adds to the frame.
+
+    Attributes
+    ----------
+    takes_all : whether steps are so cheap that all examples are best taken at once where the matrix is at hand.
+    """
+
+    takes_all: bool
 
     def start(self) -> NDArray[np.float64]:
         """Return a feasible dual point."""

@@ -1,0 +1,191 @@
+"""MulticategorySVC beside scikit-learn's SVC and LinearSVC: python -m benchmarks.multicategory [--quick].
+
+Kernels: seconds to a certified gap of 1e-3 and 1e-6, the Gram matrix's, SVC's (default tolerance; it solves easier
+one-vs-one problems), and the ratios. Linear: seconds until the primal is within 1e-3 of the optimum, with
+the unpenalised intercept, beside LinearSVC(crammer_singer) with the largest tolerance that comes as close to the
+optimum of its own problem. Everything single-threaded and with two threads.
+"""
+
+import argparse
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from threadpoolctl import threadpool_limits
+
+from benchmarks.common import DATA, Goals, Table, mixture, peak_megabytes, real_data, seconds_of
+from polymargin import MulticategorySVC
+
+LOSSES = ("lee", "weston", "crammer")
+TIME_LIMIT = 120.0
+Data = tuple[str, np.ndarray, np.ndarray]
+
+
+def kernel_data(quick: bool) -> Iterator[Data]:
+    X, y = load_digits(return_X_y=True)
+    yield "digits", StandardScaler().fit_transform(X), y
+    names = ("segment",) if quick else ("segment", "usps", "letter", "pendigits", "mnist")
+    for name in names:
+        loaded = real_data(name)
+        if loaded is None:
+            print(f"{name}: skipped, {name}.npz is not in {DATA}")
+        else:
+            rows = slice(5000) if name in ("letter", "mnist") else slice(None)
+            yield name, loaded[0][rows], loaded[1][rows]
+    for n in (1000,) if quick else (1000, 3000, 10000):
+        for k in (3,) if quick else (3, 5, 10, 26):
+            for separation, kind in ((1.0, "overlap"), (4.0, "apart")):
+                yield f"{kind} {n}/{k}", *mixture(n, 10, k, separation=separation, seed=k)
+
+
+def fit(X, y, tol: float, **options) -> tuple[float, MulticategorySVC]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return seconds_of(
+            lambda: MulticategorySVC(tol=tol, time_limit=TIME_LIMIT, **options).fit(X, y), repeats=2, at_most=5.0
+        )
+
+
+def kernels(threads: int, quick: bool, goals: Goals) -> None:
+    print(f"\nRBF kernel, gamma='scale', {threads} thread(s); seconds; 'x SVC' is to gap 1e-3")
+    table = Table(
+        ("data", "n", "k", "C", "loss", "Gram", "SVC", "gap 1e-3", "gap 1e-6", "x SVC", "x Gram", "gap found")
+    )
+    for name, X, y in kernel_data(quick):
+        k = len(np.unique(y))
+        gamma = 1.0 / (X.shape[1] * X.var())
+        gram, _ = seconds_of(lambda X=X, gamma=gamma: rbf_kernel(X, gamma=gamma), at_most=2.0)
+        for C in (1.0,) if quick or threads > 1 else (0.03, 1.0, 100.0):
+            svc, _ = seconds_of(lambda X=X, y=y, C=C: SVC(C=C, cache_size=1000).fit(X, y), at_most=5.0)
+            for loss in LOSSES:
+                coarse, model = fit(X, y, 1e-3, loss=loss, C=C)
+                fine, _ = fit(X, y, 1e-6, loss=loss, C=C)
+                table.add(
+                    **{"data": name, "n": len(y), "k": k, "C": C, "loss": loss, "Gram": gram, "SVC": svc,
+                       "gap 1e-3": coarse, "gap 1e-6": fine, "x SVC": coarse / svc, "x Gram": coarse / gram,
+                       "gap found": model.certificate_.gap}
+                )  # fmt: skip
+                if C == 1.0:
+                    kernel_goal(goals, f"{name}, {loss}, {threads} thread(s)", name, loss, k, coarse, svc, gram)
+
+
+def kernel_goal(goals, what, name, loss, k, seconds, svc, gram) -> None:
+    if k <= 3:
+        goals.at_most(f"{what}: times the Gram matrix", seconds / gram, 1.5)
+    elif name in ("digits", "segment", "usps", "overlap 10000/5"):
+        goals.at_most(f"{what}: times SVC", seconds / svc, 10.0 if loss == "lee" else 3.0)
+    elif name == "letter" and loss == "lee":
+        goals.at_most(f"{what}: times SVC", seconds / svc, 30.0)
+
+
+def linear_data(quick: bool) -> Iterator[tuple[str, object, np.ndarray]]:
+    n = 5000 if quick else 50000
+    yield f"dense {n}/10", *mixture(n, 100, 10, separation=0.3)
+    path = DATA / "webkb.npz"
+    if not path.exists():
+        print(f"webkb: skipped, webkb.npz is not in {DATA}")
+        return
+    with np.load(path) as archive:
+        counts = sparse.csr_matrix(
+            (archive["X_data"].astype(float), archive["X_indices"].astype(np.int32), archive["X_indptr"]),
+            shape=tuple(archive["X_shape"]),
+        )
+        yield "webkb", TfidfTransformer().fit_transform(counts), np.unique(archive["y"], return_inverse=True)[1]
+
+
+def theirs_within(X, y, C: float, accuracy: float) -> tuple[float, float]:
+    """Seconds of LinearSVC with the largest tolerance that reaches `accuracy` on its own objective, and that."""
+
+    def objective(model) -> float:
+        scores = model.decision_function(X)
+        violation = scores - scores[np.arange(len(y)), y][:, None] + 1.0
+        violation[np.arange(len(y)), y] = 0.0
+        penalty = np.square(model.coef_).sum() + np.square(model.intercept_).sum()
+        return 0.5 * penalty + C * violation.max(axis=1).sum()
+
+    runs = []
+    for tol in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.003):
+        # margin 1 with C/2 is our margin 2 with C
+        machine = LinearSVC(C=C, multi_class="crammer_singer", tol=tol, max_iter=5000, random_state=0)
+        seconds, model = seconds_of(lambda machine=machine: machine.fit(X, y), at_most=1.0)
+        runs.append((seconds, objective(model)))
+        best = min(value for _, value in runs)
+        if len(runs) > 2 and runs[-3][1] <= (1 + accuracy) * best and seconds > 1.0:
+            break
+    best = min(value for _, value in runs)
+    return next((seconds, value / best - 1) for seconds, value in runs if value <= (1 + accuracy) * best)
+
+
+def ours_within(X, y, loss: str, C: float, accuracy: float) -> tuple[float, float, float]:
+    """Seconds to a primal within `accuracy` of the optimum, with the largest certified gap that gives it."""
+    optimum = fit(X, y, accuracy / 50, loss=loss, C=C, kernel="linear")[1].certificate_
+    for tol in (4 * accuracy, 2 * accuracy, accuracy):
+        seconds, model = fit(X, y, tol, loss=loss, C=C, kernel="linear")
+        error = model.certificate_.primal / max(optimum.dual, 1e-300) - 1
+        if error <= accuracy:
+            break
+    return seconds, error, model.certificate_.gap
+
+
+def linear(threads: int, quick: bool, goals: Goals) -> None:
+    print(f"\nLinear, C = 1, {threads} thread(s): seconds to a primal within 1e-3 of the optimum")
+    table = Table(("data", "loss", "seconds", "LinearSVC", "ratio", "error", "its error", "gap"))
+    for name, X, y in linear_data(quick):
+        theirs, their_error = theirs_within(X, y, 0.5, 1e-3)
+        for loss in ("crammer", "weston", "lee"):
+            seconds, error, gap = ours_within(X, y, loss, 1.0, 1e-3)
+            table.add(
+                **{"data": name, "loss": loss, "seconds": seconds, "LinearSVC": theirs, "ratio": seconds / theirs,
+                   "error": error, "its error": their_error, "gap": gap}
+            )  # fmt: skip
+            what = f"linear {name}, {loss}, {threads} thread(s): times LinearSVC"
+            goals.at_most(what, seconds / theirs, 0.7 if loss == "crammer" else 1.5)
+
+
+def memory(goals: Goals) -> None:
+    """Fit n = 30000 with a cache of 500 MB in a process of its own."""
+    script = "from benchmarks.multicategory import memory_run; memory_run()"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    peak, gap, seconds = map(float, run.stdout.split())
+    print(f"\nMemory: n = 30000, rbf, cache_size=500: peak {peak:.0f} MB, gap {gap:.2g}, {seconds:.0f} s")
+    goals.at_most("memory at n = 30000, MB", peak, 1500.0)
+    goals.at_most("gap at n = 30000", gap, 1e-2)
+
+
+def memory_run() -> None:
+    X, y = mixture(30000, 10, 3, separation=3.0)
+    warnings.simplefilter("ignore")
+    seconds, model = seconds_of(
+        lambda: MulticategorySVC(tol=1e-2, cache_size=500, time_limit=600.0).fit(X, y), repeats=1
+    )
+    print(peak_megabytes(), model.certificate_.gap, seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, about a minute")
+    quick = parser.parse_args().quick
+    warnings.simplefilter("ignore", FutureWarning)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    goals = Goals()
+    for threads in (1,) if quick else (1, 2):
+        with threadpool_limits(threads):
+            linear(threads, quick, goals)
+            kernels(threads, quick, goals)
+    if not quick:
+        memory(goals)
+    print()
+    goals.report()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""SparseSVC beside the full linear program in HiGHS, and beside the l1 models of scikit-learn that users pick.
+
+``python -m benchmarks.sparse [--quick]``. The full program is (7) of Guo (2010), solved by HiGHS's simplex and
+interior-point methods, of which the faster counts; a path of it is warm-started. All times are of one run.
+"""
+
+import argparse
+import time
+import warnings
+from dataclasses import replace
+
+import highspy
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from benchmarks.common import Goals, Table, real_data, seconds_of
+from polymargin import SparseSVC, sparse_path
+from polymargin.coding import class_pairs
+from polymargin.problems.hinge import weston_watkins
+from polymargin.problems.penalties import FusionPenalty, LassoPenalty, Penalty, SupnormPenalty
+from polymargin.problems.sparse import SparseProblem
+from polymargin.solvers.contract import Settings
+from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weight
+
+SETTINGS = Settings(tol=1e-8, max_iter=100_000)
+LIMIT = 20.0
+"""Seconds after which the full program is given up; ratios are then lower bounds."""
+
+
+def sample(n: int, p: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian classes that ten variables separate, standardised."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    X = rng.normal(size=(n, p))
+    X[:, :10] += 0.8 * rng.normal(size=(k, 10))[y]
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def penalty_of(name: str, X: np.ndarray, y: np.ndarray) -> Penalty:
+    """Return a penalty by name; adaptive weights come from the l2 fit."""
+    k, p = len(np.unique(y)), X.shape[1]
+    match name:
+        case "fusion":
+            return FusionPenalty()
+        case "adaptive":
+            initial = SparseSVC(penalty="l2", C=0.01, tol=1e-4).fit(X, y).coef_
+            pairs = class_pairs(k)
+            sizes = np.abs(initial[pairs[:, 0]] - initial[pairs[:, 1]])
+            return FusionPenalty(1.0 / np.maximum(sizes, 1e-6 * sizes.max()))
+        case "supnorm":
+            return SupnormPenalty(np.ones((k, p)))
+        case _:
+            return LassoPenalty(np.ones((k, p)))
+
+
+def state(X: np.ndarray, y: np.ndarray, penalty: str) -> SparseProblem:
+    """State the machine with Weston and Watkins' loss."""
+    labels = np.unique(y, return_inverse=True)[1]
+    upper = 1.0 * (labels[:, None] != np.arange(labels.max() + 1))
+    return SparseProblem(X, weston_watkins(labels, upper), penalty_of(penalty, X, y))
+
+
+class FullProgram:
+    """(7) of Guo for fusion in HiGHS: W, b free, losses xi and absolute differences t non-negative."""
+
+    def __init__(self, problem: SparseProblem, method: str):
+        X, losses = np.asarray(problem.X), problem.losses
+        p, k = X.shape[1], losses.n_classes
+        example, slot = np.nonzero(losses.upper)
+        directions = losses.directions[losses.labels[example], slot]
+        pairs = class_pairs(k)
+        differences = np.eye(k)[pairs[:, 0]] - np.eye(k)[pairs[:, 1]]
+        weights = problem.penalty.weights
+        self.cost = np.ones(len(pairs) * p) if weights is None else weights.ravel()
+        n_w, n_xi, n_t = k * p + k, len(example), len(self.cost)
+        self.xi = np.arange(n_w, n_w + n_xi, dtype=np.int32)
+        terms = sparse.kron(differences, sparse.eye(p))
+        minus = -sparse.eye(n_t)
+        hinges = [np.hstack([directions[:, [c]] * X[example] for c in range(k)]), directions, -sparse.eye(n_xi)]
+        rows = sparse.vstack(
+            [
+                sparse.hstack([*hinges, sparse.csr_array((n_xi, n_t))]),
+                sparse.hstack([terms, sparse.csr_array((n_t, k + n_xi)), minus]),
+                sparse.hstack([-terms, sparse.csr_array((n_t, k + n_xi)), minus]),
+                sparse.hstack(
+                    [sparse.kron(np.ones((1, k)), sparse.eye(p)), sparse.csr_array((p, k + n_xi + n_t))]
+                ),
+                sparse.csr_array(
+                    (np.ones(k), (np.zeros(k, int), np.arange(k * p, n_w))), shape=(1, n_w + n_xi + n_t)
+                ),
+            ]
+        ).tocsr()
+        upper = np.concatenate([np.full(n_xi, -losses.offset), np.zeros(2 * n_t + p + 1)])
+        lower = np.concatenate([np.full(n_xi + 2 * n_t, -np.inf), np.zeros(p + 1)])
+        self.highs = highspy.Highs()
+        for option, value in (("output_flag", False), ("threads", 1), ("solver", method), ("time_limit", LIMIT)):
+            self.highs.setOptionValue(option, value)
+        n = n_w + n_xi + n_t
+        free = np.concatenate([np.full(n_w, -np.inf), np.zeros(n_xi + n_t)])
+        costs = np.concatenate([np.zeros(n_w), losses.upper[example, slot], self.cost])
+        self.weights = losses.upper[example, slot]
+        self.highs.addCols(n, costs, free, np.full(n, np.inf), 0, [], [], [])
+        self.highs.addRows(
+            len(upper),
+            lower,
+            upper,
+            rows.nnz,
+            rows.indptr[:-1].astype(np.int32),
+            rows.indices.astype(np.int32),
+            rows.data,
+        )
+
+    def solve(self, C: float) -> float:
+        """Return the optimum, or infinity when the time was up."""
+        self.highs.changeColsCost(len(self.xi), self.xi, C * self.weights)
+        self.highs.setOptionValue("time_limit", self.highs.getRunTime() + LIMIT)
+        self.highs.run()
+        solved = self.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        return self.highs.getInfo().objective_function_value if solved else np.inf
+
+
+def full_seconds(problem: SparseProblem, Cs: list[float]) -> tuple[float, float]:
+    """Return the better time of simplex and interior point, and the last optimum."""
+    best, optimum = np.inf, np.inf
+    for method in ("simplex", "ipm"):
+        program = FullProgram(problem, method)
+        start = time.perf_counter()
+        value = np.inf
+        for C in Cs:
+            value = program.solve(C)
+            if not np.isfinite(value) or time.perf_counter() - start > LIMIT:
+                break
+        best, optimum = min(best, time.perf_counter() - start), min(optimum, value)
+    return best, optimum
+
+
+def single_fits(quick: bool, goals: Goals) -> None:
+    """One C at half of the largest penalty weight: a sparse model."""
+    print("\nOne sparse model, penalty weight 0.5 lambda_max (adaptive: 0.2)")
+    table = Table(("penalty", "n", "p", "K", "selected", "seconds", "gap", "full LP s", "ratio"))
+    sizes = [(200, 100, 4), (200, 1000, 4)]
+    if not quick:
+        sizes += [(200, 1000, k) for k in (3, 5, 10)]
+        sizes += (
+            [(200, 5000, k) for k in (3, 5, 10)] + [(200, 20000, k) for k in (3, 4, 5, 10)] + [(2000, 1000, 5)]
+        )
+    for n, p, k in sizes:
+        for penalty in ("fusion", "adaptive"):
+            problem = state(*sample(n, p, k), penalty)
+            fraction = 0.5 if penalty == "fusion" else 0.2
+            at = replace(problem, C=1 / (fraction * largest_penalty_weight(problem)))
+            seconds, solution = seconds_of(lambda at=at: CuttingPlanes().solve(at, SETTINGS))
+            row = {"penalty": penalty, "n": n, "p": p, "K": k, "seconds": seconds}
+            row |= {"selected": int(solution.point.coef.any(axis=0).sum()), "gap": solution.certificate.gap}
+            if p * k <= 5000 and n <= 200:
+                full, optimum = full_seconds(problem, [at.C])
+                row |= {"full LP s": full, "ratio": full / seconds}
+                if np.isfinite(optimum):
+                    difference = abs(solution.certificate.primal - optimum) / max(1.0, abs(optimum))
+                    goals.at_most(f"objective against the full LP, {penalty} p={p} K={k}", difference, 1e-6)
+                if p >= 1000:
+                    least = 30.0 if penalty == "fusion" else 100.0
+                    goals.at_most(f"1/ratio, {penalty} p={p} K={k}", seconds / full, 1 / least)
+            table.add(**row)
+            goals.at_most(f"gap, {penalty} n={n} p={p} K={k}", solution.certificate.gap, 1e-7)
+            if (p, k, penalty) == (20000, 5, "fusion"):
+                goals.at_most("seconds of one C at p=20000, K=5, fusion", seconds, 2.0)
+
+
+def paths(quick: bool, goals: Goals) -> None:
+    """31 values of C down to 5 % of the largest penalty weight."""
+    print("\nPaths of 31 models down to 0.05 lambda_max")
+    table = Table(("data", "penalty", "n", "p", "K", "selected", "seconds", "worst gap", "full LP s", "ratio"))
+    cases = [("simulated", *sample(200, 100, k), "fusion") for k in ((4,) if quick else (3, 4, 5))]
+    if not quick:
+        cases += [("simulated", *sample(200, 1000, 5), name) for name in ("fusion", "supnorm", "l1")]
+        cases += [("simulated", *sample(200, 20000, 5), "fusion")]
+        for name in ("khan_srbct", "leukemia3", "nci60"):
+            data = real_data(name)
+            if data is None:
+                print(f"(skipped: {name} is not in the data folder)")
+            else:
+                frequent = np.isin(data[1], [c for c in np.unique(data[1]) if np.sum(data[1] == c) > 1])
+                cases.append((name, data[0][frequent], data[1][frequent], "fusion"))
+    for data, X, y, penalty in cases:
+        n, p, k = *X.shape, len(np.unique(y))
+        start = time.perf_counter()
+        path = sparse_path(X, y, n_Cs=31, eps=0.05, penalty=penalty)
+        seconds = time.perf_counter() - start
+        gap = max(certificate.gap for certificate in path.certificates)
+        row = {"data": data, "penalty": penalty, "n": n, "p": p, "K": k, "selected": int(path.n_selected[-1])}
+        row |= {"seconds": seconds, "worst gap": gap}
+        if p <= 100:
+            full, _ = full_seconds(state(X, y, penalty), path.Cs.tolist())
+            row |= {"full LP s": full, "ratio": full / seconds}
+            goals.at_most(f"1/ratio of the path, p={p} K={k}", seconds / full, 1 / 8)
+        table.add(**row)
+        goals.at_most(f"worst gap of the path, {data} {penalty} p={p}", gap, 1e-7)
+        if p == 20000:
+            goals.at_most("seconds of the path at p=20000, K=5", seconds, 120.0)
+
+
+def what_users_pick(quick: bool) -> None:
+    """l1 models of scikit-learn at about as many selected variables."""
+    print("\nBeside l1 models of scikit-learn, C such that about as many variables are selected")
+    table = Table(("model", "p", "K", "selected", "seconds", "ratio", "test error"), width=14)
+    for p, k in ((1000, 4),) if quick else ((1000, 4), (5000, 5), (20000, 5)):
+        X, y = sample(1200, p, k)
+        X, y, X_test, y_test = X[:200], y[:200], X[200:], y[200:]
+        largest = sparse_path(X, y, n_Cs=1).largest_penalty_weight
+        ours = SparseSVC(C=1 / (0.35 * largest))
+        seconds, _ = seconds_of(lambda ours=ours, X=X, y=y: ours.fit(X, y))
+        n_selected = len(ours.selected_features_)
+        error = 1 - ours.score(X_test, y_test)
+        table.add(
+            model="SparseSVC", p=p, K=k, selected=n_selected, seconds=seconds, ratio=1.0, **{"test error": error}
+        )
+        rivals = {
+            "LinearSVC l1": lambda C: LinearSVC(C=C, penalty="l1", dual=False, max_iter=5000),
+            "Logistic l1": lambda C: OneVsRestClassifier(LogisticRegression(C=C, l1_ratio=1, solver="liblinear")),
+        }
+        for name, rival in rivals.items():
+            best = None
+            for C in np.geomspace(0.003, 1, 12):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    spent, model = seconds_of(lambda rival=rival, C=C, X=X, y=y: rival(C).fit(X, y), repeats=1)
+                coef = model.coef_ if hasattr(model, "coef_") else np.vstack([e.coef_ for e in model.estimators_])
+                count = int(coef.any(axis=0).sum())
+                if best is None or abs(count - n_selected) < abs(best[0] - n_selected):
+                    best = (count, spent, 1 - model.score(X_test, y_test))
+            row = {"selected": best[0], "seconds": best[1], "ratio": best[1] / seconds, "test error": best[2]}
+            table.add(model=name, p=p, K=k, **row)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes only")
+    quick = parser.parse_args().quick
+    goals = Goals()
+    single_fits(quick, goals)
+    paths(quick, goals)
+    what_users_pick(quick)
+    print()
+    goals.report()
+
+
+if __name__ == "__main__":
+    main()

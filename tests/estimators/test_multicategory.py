@@ -1,0 +1,171 @@
+"""MulticategorySVC: what it refuses, and what its parameters do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from polymargin import MulticategorySVC
+from tests.simulate import blobs
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, labels = blobs(np.random.default_rng(0), 60, 4, 3)
+    return X, np.array(["a", "b", "c"])[labels]
+
+
+def costs_with(value, at=(0, 1)):
+    costs = 1.0 - np.eye(3)
+    costs[at] = value
+    return costs
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"C": 0.0}, ValueError, r"C must be .* greater than 0, got 0\.0"),
+        ({"C": -1}, ValueError, "C must be .* got -1"),
+        ({"C": np.nan}, ValueError, "C must be .* got nan"),
+        ({"C": "1"}, TypeError, "C must be .* got '1' of type str"),
+        ({"loss": "hinge"}, ValueError, "loss must be one of 'lee', 'weston', 'crammer', got 'hinge'"),
+        ({"kernel": "gauss"}, ValueError, "kernel must be one of .* got 'gauss'"),
+        ({"gamma": -0.5}, ValueError, r"gamma must be .* greater than 0, got -0\.5"),
+        ({"gamma": "wide"}, ValueError, "gamma must be 'scale', 'auto' or a positive number, got 'wide'"),
+        ({"tol": 0}, ValueError, "tol must be .* got 0"),
+        ({"max_iter": 1.5}, TypeError, r"max_iter must be an integer .* got 1\.5"),
+        ({"time_limit": -1}, ValueError, "time_limit must be .* got -1"),
+        ({"cache_size": 0}, ValueError, "cache_size must be .* got 0"),
+        ({"fit_intercept": "yes"}, TypeError, "fit_intercept must be True or False, got 'yes'"),
+        ({"landmarks": 0}, ValueError, "landmarks must be .* got 0"),
+        ({"landmarks": 1000}, ValueError, "landmarks must be at most the number of samples, 60, got 1000"),
+        ({"landmarks": 1.5}, ValueError, r"landmarks must be .* at most 1, got 1\.5"),
+        ({"landmarks": np.ones((3, 2))}, ValueError, r"landmarks .* shape \(m, 4\), .* got \(3, 2\)"),
+        ({"cost_matrix": costs_with(-2.0)}, ValueError, r"cost_matrix .* non-negative entries, got -2\.0"),
+        ({"cost_matrix": costs_with(np.nan)}, ValueError, "cost_matrix .* non-negative entries, got nan"),
+        ({"cost_matrix": costs_with(np.inf)}, ValueError, "cost_matrix must have finite .* got inf"),
+        ({"cost_matrix": costs_with(1.0, (1, 1))}, ValueError, "cost_matrix must have a zero diagonal.* class b"),
+        ({"cost_matrix": np.zeros((3, 3))}, ValueError, "cost_matrix must have at least one positive entry"),
+        ({"cost_matrix": 1 - np.eye(4)}, ValueError, r"cost_matrix must have shape \(3, 3\).* got \(4, 4\)"),
+        ({"cost_matrix": {("a", "d"): 2}}, ValueError, "cost_matrix names the class 'd', .* among the classes"),
+        ({"cost_matrix": {"a": 2}}, ValueError, "cost_matrix: keys must be pairs"),
+        ({"cost_matrix": "zero-one"}, ValueError, "cost_matrix must be .* got 'zero-one'"),
+        ({"cost_matrix": pd.DataFrame(1 - np.eye(3))}, ValueError, "cost_matrix: the rows of the DataFrame"),
+        ({"loss": "crammer", "cost_matrix": "ordinal"}, ValueError, "cost_matrix must have equal costs"),
+        ({"priors": [0.5, 0.5, 0.5]}, ValueError, r"priors must sum to one, got a sum of 1\.5"),
+        ({"priors": [0.5, 0.5]}, ValueError, r"priors must have shape \(3,\).* got \(2,\)"),
+        ({"priors": {"a": 0.5, "b": 0.5}}, ValueError, "priors must give a value for every class, missing: "),
+        ({"priors": [1.0, 0.0, 0.0]}, ValueError, "priors must be positive for every class"),
+        ({"class_weight": "even"}, ValueError, "class_weight must be 'balanced', a dict or None, got 'even'"),
+        ({"class_weight": {"d": 1.0}}, ValueError, "class_weight names the class 'd'"),
+        ({"class_weight": {"a": -1.0}}, ValueError, "class_weight must be positive"),
+    ],
+)
+def test_bad_parameters(data, options, error, message):
+    with pytest.raises(error, match=message):
+        MulticategorySVC(**options).fit(*data)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_bad_numbers_in_the_data(data, storage, bad):
+    X = data[0].copy()
+    X[3, 1] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        MulticategorySVC().fit(storage(X), data[1])
+
+
+def test_one_class(data):
+    with pytest.raises(ValueError, match=r"y must hold at least two classes .* got 1 class: "):
+        MulticategorySVC().fit(data[0], np.full(60, "a"))
+    with pytest.raises(ValueError, match="with positive sample_weight, got 1 class"):
+        MulticategorySVC().fit(*data, sample_weight=(data[1] == "a").astype(float))
+
+
+def test_bad_weights(data):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        MulticategorySVC().fit(*data, sample_weight=-np.ones(60))
+
+
+def test_bad_precomputed_kernels(data):
+    X, y = data
+    K = X @ X.T
+    machine = MulticategorySVC(kernel="precomputed")
+    with pytest.raises(ValueError, match=r"square matrix .* got \(60, 59\)"):
+        machine.fit(K[:, :-1], y)
+    with pytest.raises(ValueError, match="must be symmetric, but it differs from its transpose by 1"):
+        machine.fit(K + np.eye(60, k=1), y)
+    with pytest.raises(ValueError, match="landmarks must be None with kernel='precomputed'"):
+        MulticategorySVC(kernel="precomputed", landmarks=5).fit(K, y)
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_indefinite_kernels_are_found_out(data, loss):
+    X, y = data
+    indefinite = X @ X.T - 5.0 * np.eye(60)
+    with pytest.raises(ValueError, match=r"positive semi-?definite|negative curvature|indefinite"):
+        MulticategorySVC(kernel="precomputed", loss=loss).fit(indefinite, y)
+
+
+def test_a_callable_kernel_equals_its_name(data):
+    X, y = data
+    named = MulticategorySVC(kernel="linear", tol=1e-10).fit(X, y)
+    called = MulticategorySVC(kernel=lambda A, B: A @ B.T, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(called.decision_function(X), named.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_all_rows_as_landmarks_equal_the_kernel(data, loss):
+    X, y = data
+    whole = MulticategorySVC(loss=loss, gamma=0.3, tol=1e-9).fit(X, y)
+    reduced = MulticategorySVC(loss=loss, gamma=0.3, tol=1e-9, landmarks=X).fit(X, y)
+    np.testing.assert_allclose(reduced.decision_function(X), whole.decision_function(X), atol=1e-4)
+    assert reduced.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-6)
+
+
+def test_costs_are_given_in_any_form(data):
+    X, y = data
+    array = costs_with(4.0)
+    forms = [array, pd.DataFrame(array, index=list("abc"), columns=list("abc")).iloc[::-1], {("a", "b"): 4.0}]
+    scores = [MulticategorySVC(cost_matrix=form).fit(X, y).decision_function(X) for form in forms]
+    np.testing.assert_array_equal(scores[1], scores[0])
+    np.testing.assert_array_equal(scores[2], scores[0])
+
+
+def test_costly_mistakes_become_rarer(data):
+    X, y = data
+    plain = MulticategorySVC(C=0.1).fit(X, y).predict(X)
+    careful = MulticategorySVC(C=0.1, cost_matrix={("a", "b"): 20.0, ("a", "c"): 20.0}).fit(X, y).predict(X)
+    assert np.sum((y == "a") & (careful != "a")) < np.sum((y == "a") & (plain != "a"))
+
+
+def test_priors_equal_class_weights(data):
+    X, y = data
+    shares = {label: float(np.mean(y == label)) for label in "abc"}
+    priors = {"a": 0.6, "b": 0.3, "c": 0.1}
+    by_priors = MulticategorySVC(priors=priors, gamma=0.3).fit(X, y)
+    by_weight = MulticategorySVC(class_weight={c: priors[c] / shares[c] for c in "abc"}, gamma=0.3).fit(X, y)
+    np.testing.assert_allclose(by_priors.decision_function(X), by_weight.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "options", [{"kernel": "linear"}, {"kernel": "rbf"}, {"landmarks": 10, "random_state": 0}]
+)
+def test_single_precision_is_accepted(data, options):
+    X, y = data
+    X = X.astype(np.float32)
+    single = MulticategorySVC(gamma=0.3, **options).fit(X, y)
+    double = MulticategorySVC(gamma=0.3, **options).fit(X.astype(np.float64), y)
+    np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), atol=2e-2)
+
+
+def test_rows_computed_on_demand_give_the_same_machine(data):
+    X, y = data
+    whole = MulticategorySVC(gamma=0.3, tol=1e-8).fit(X, y)
+    by_rows = MulticategorySVC(gamma=0.3, tol=1e-8, cache_size=0.01).fit(X, y)
+    np.testing.assert_allclose(by_rows.decision_function(X), whole.decision_function(X), atol=1e-5)
+
+
+def test_verbose_prints_a_line_an_iteration(data, capsys):
+    MulticategorySVC(verbose=True).fit(*data)
+    assert "[MulticategorySVC] iteration 1: primal" in capsys.readouterr().out
