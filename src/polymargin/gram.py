@@ -163,7 +163,8 @@ class DenseGram:
         if columns is None:
             return self.matrix[rows].astype(np.float64, copy=False)
         part = np.empty((len(rows), len(columns)))
-        gather(self.matrix, rows, columns, part)
+        # Positions that come from np.nonzero of a matrix are strided.
+        gather(self.matrix, np.ascontiguousarray(rows), np.ascontiguousarray(columns), part)
         return part
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
