@@ -76,17 +76,6 @@ def inner_loop(problem: HingeProblem) -> InnerLoop:
             return RelativeLoop(problem)
 
 
-def finished(problem: HingeProblem, point: HingePoint, seconds: float = 1.0) -> HingePoint:
-    """Return a point near the optimum, of an interior method say, taken to rounding error where that is cheap.
-
-    The result is the better of the two by its certified gap. For problems with one pair an example.
-    """
-    F = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
-    dual = inner_loop(problem).repair(identified(problem.losses, point.dual, F))
-    candidate = polish(problem, HingePoint(dual, point.intercept), tol=EXACT, seconds=seconds, max_free=MAX_FREE)
-    return min(candidate, point, key=lambda one: problem.certify(one).gap)
-
-
 class _Run:
     """One solution in the making: the dual point, its coefficients R, scores H = K R and intercept."""
 
