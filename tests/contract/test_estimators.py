@@ -29,6 +29,8 @@ CONFIGURATIONS = [
     MulticategorySVC(kernel="linear", fit_intercept=False),
     ProximalSVC(),
     SparseSVC(),
+    SparseSVC(penalty="supnorm", loss="lee", adaptive=True),
+    SparseSVC(penalty="l1", loss="crammer"),
     SharedStructureSVC(),
     TraceNormSVC(),
     RobustSVC(),

@@ -137,8 +137,9 @@ class SparseSVCCV(SparseClassifier):
         The loss.
     n_Cs : int, default=31
         Length of a path.
-    eps : float, default=0.01
-        Smallest penalty weight of a path as a fraction of the largest.
+    eps : float, default=1e-4
+        Smallest penalty weight of a path as a fraction of the largest; with adaptive weights good models lie far
+        down the path.
     initial_Cs : array-like or None, default=None
         C of the l2 fits; None for the powers of four from 4^-7 to 16.
     cv : int, CV splitter or iterable, default=5
@@ -196,7 +197,7 @@ class SparseSVCCV(SparseClassifier):
         adaptive_power=1.0,
         loss="weston",
         n_Cs=31,
-        eps=0.01,
+        eps=1e-4,
         initial_Cs=None,
         cv=5,
         standardize=True,
