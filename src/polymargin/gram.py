@@ -163,7 +163,7 @@ class DenseGram:
         if columns is None:
             return self.matrix[rows].astype(np.float64, copy=False)
         part = np.empty((len(rows), len(columns)))
-        gather(self.matrix, rows, columns, part)
+        gather(self.matrix, np.ascontiguousarray(rows), np.ascontiguousarray(columns), part)
         return part
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:

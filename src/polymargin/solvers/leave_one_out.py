@@ -8,7 +8,7 @@ from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 
 AT_BOUND = 1e-8
-"""Distance from a bound, relative to the size of the box or simplex, below which a variable counts as bound."""
+"""Distance from a bound, relative to the size of the box or simplex, up to which a variable surely is at it."""
 
 RIDGE = 1e-11
 """Relative ridge that makes a singular kernel matrix of the free variables factorisable."""
@@ -30,7 +30,7 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     support = np.flatnonzero(R.any(axis=1))
     if len(support) == 0:
         return scores
-    example, direction = free_directions(problem.losses, point.dual)
+    example, direction = free_directions(problem.losses, point.dual, scores)
     K_free = problem.gram.block(support, example)
     inverse = _InverseSystem(problem, example, direction)
     removed = -R[support]
@@ -48,17 +48,21 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
 
 
 def free_directions(
-    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64]
+    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the directions along which a dual point can move both ways, (m, k), and their examples (m,).
 
-    Moving multiplier a by t changes the coefficients of its example by ``-t direction[a]``.
+    Moving multiplier a by t changes the coefficients of its example by ``-t direction[a]``. Of the distance from
+    the bound and that from the margin, one is zero at a solution; near one, as an interior-point method leaves
+    it, the smaller of the two, in units of the box and of the margin, tells which.
     """
+    margins = losses.margins(scores) / losses.offset
     if isinstance(losses, BoxLosses):
-        low, high = AT_BOUND * losses.upper, (1 - AT_BOUND) * losses.upper
-        example, hinge = np.nonzero((dual > low) & (dual < high))
+        inside = np.minimum(dual, losses.upper - dual)
+        example, hinge = np.nonzero(inside > np.maximum(AT_BOUND, np.abs(margins)) * losses.upper)
         return example, losses.directions[losses.labels[example], hinge]
-    positive = dual > AT_BOUND * losses.weight[:, None]
+    below = margins.max(axis=1, keepdims=True) - margins
+    positive = dual > np.maximum(AT_BOUND, below) * losses.weight[:, None]
     largest = dual.argmax(axis=1)
     positive[np.arange(len(dual)), largest] = False
     pair, slot = np.nonzero(positive)
@@ -83,9 +87,13 @@ class _InverseSystem:
         k = problem.losses.n_classes
         self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
         Q = problem.gram.block(example, example) * (direction @ direction.T)
-        Q.flat[:: len(Q) + 1] += RIDGE * max(float(Q.diagonal().max(initial=0.0)), 1.0)
-        self.inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(Q, lower=True), np.eye(len(Q)))
+        scale = max(float(Q.diagonal().max(initial=0.0)), 1.0)
+        # Q may be singular where the system is not (few features): Q + scale B B' has the same solution, B't given.
         B = direction @ self.basis
+        self.lift = scale * B
+        Q += self.lift @ B.T
+        Q.flat[:: len(Q) + 1] += RIDGE * scale
+        self.inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(Q, lower=True), np.eye(len(Q)))
         self.spread = self.inverse @ B
         self.schur = np.linalg.pinv(B.T @ self.spread, hermitian=True)
         # The (t, t) block of the inverse of the whole system.
@@ -95,6 +103,7 @@ class _InverseSystem:
         self, margins: NDArray[np.float64], sums: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Solve for t and beta, a column a right-hand side."""
+        margins = margins + self.lift @ sums
         half = self.inverse @ margins
         shift = self.schur @ (sums - self.spread.T @ margins)
         return half + self.spread @ shift, shift
