@@ -88,12 +88,12 @@ class _InverseSystem:
         self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
         Q = problem.gram.block(example, example) * (direction @ direction.T)
         scale = max(float(Q.diagonal().max(initial=0.0)), 1.0)
-        # Q may be singular where the system is not (few features): Q + scale B B' has the same solution, B't given.
+        # Q may be singular where the system is not. As B't is given, Q + scale B B' has the same solution.
         B = direction @ self.basis
         self.lift = scale * B
         Q += self.lift @ B.T
         Q.flat[:: len(Q) + 1] += RIDGE * scale
-        self.inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(Q, lower=True), np.eye(len(Q)))
+        self.inverse = _inverse(Q)
         self.spread = self.inverse @ B
         self.schur = np.linalg.pinv(B.T @ self.spread, hermitian=True)
         # The (t, t) block of the inverse of the whole system.
@@ -116,3 +116,10 @@ class _InverseSystem:
             return step, shift
         force = np.linalg.lstsq(self.block[np.ix_(pinned, pinned)], -step[pinned], rcond=None)[0]
         return step + self.block[:, pinned] @ force, shift - self.schur @ (self.spread[pinned].T @ force)
+
+
+def _inverse(Q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Invert a positive definite matrix, at a third of the cost of solving for the identity."""
+    factor, _ = scipy.linalg.cho_factor(Q, lower=True)
+    triangle = np.tril(scipy.linalg.lapack.dpotri(factor, lower=1)[0]) if len(Q) else Q
+    return triangle + np.tril(triangle, -1).T
