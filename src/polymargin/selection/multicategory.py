@@ -183,8 +183,9 @@ def merge_equal_rows(data: TrainingSet, *, pairwise: bool) -> TrainingSet:
         row = slice(rows.indptr[i], rows.indptr[i + 1])
         heads[i] = first.setdefault((label, rows.indices[row].tobytes(), rows.data[row].tobytes()), i)
     kept = np.flatnonzero(heads == np.arange(len(heads)))
-    weights = np.bincount(heads, data.weights, minlength=len(heads))[kept]
-    return replace(data.restricted(kept, pairwise=pairwise), weights=weights)
+    weights = np.zeros(len(heads))
+    np.add.at(weights, heads, data.weights)
+    return replace(data.restricted(kept, pairwise=pairwise), weights=weights[kept])
 
 
 @dataclass(frozen=True, slots=True)
