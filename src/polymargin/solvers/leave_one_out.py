@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
@@ -38,12 +39,9 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     margins = K_free.T * (direction @ removed.T)
     sums = removed @ inverse.basis
     step, shift = inverse.solve(margins, sums.T)
-    position = _slices_by_example(example, support)
-    diagonal = problem.gram.diagonal()[support]
-    for row, i in enumerate(support):
-        step_i, shift_i = inverse.without(position[row], step[:, row], shift[:, row])
-        moved = -(K_free[row] * step_i) @ direction
-        scores[i] += diagonal[row] * removed[row] + moved + inverse.basis @ shift_i
+    step, shift = inverse.without_own(np.searchsorted(support, example), step, shift)
+    moved = -(K_free * step.T) @ direction
+    scores[support] += problem.gram.diagonal()[support, None] * removed + moved + (inverse.basis @ shift).T
     return scores
 
 
@@ -68,13 +66,6 @@ def free_directions(
     pair, slot = np.nonzero(positive)
     identity = np.eye(losses.n_classes)
     return losses.example[pair], identity[slot] - identity[largest[pair]]
-
-
-def _slices_by_example(example: NDArray[np.intp], support: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    order = np.argsort(example, kind="stable")
-    first = np.searchsorted(example[order], support, side="left")
-    last = np.searchsorted(example[order], support, side="right")
-    return [order[a:b] for a, b in zip(first, last, strict=True)]
 
 
 class _InverseSystem:
@@ -108,14 +99,21 @@ class _InverseSystem:
         shift = self.schur @ (sums - self.spread.T @ margins)
         return half + self.spread @ shift, shift
 
-    def without(
-        self, pinned: NDArray[np.intp], step: NDArray[np.float64], shift: NDArray[np.float64]
+    def without_own(
+        self, owner: NDArray[np.intp], step: NDArray[np.float64], shift: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Correct one solution so that the multipliers `pinned` do not move and their margins are free."""
-        if len(pinned) == 0:
-            return step, shift
-        force = np.linalg.lstsq(self.block[np.ix_(pinned, pinned)], -step[pinned], rcond=None)[0]
-        return step + self.block[:, pinned] @ force, shift - self.schur @ (self.spread[pinned].T @ force)
+        """Correct the solutions so that in column c the multipliers of owner c do not move; their margins may."""
+        counts = np.bincount(owner, minlength=step.shape[1])
+        first, by_owner = np.cumsum(counts) - counts, np.argsort(owner, kind="stable")
+        force = np.zeros(len(owner))
+        for size in np.unique(counts[counts > 0]):
+            columns = np.flatnonzero(counts == size)
+            pinned = by_owner[first[columns, None] + np.arange(size)]
+            blocks = self.block[pinned[:, :, None], pinned[:, None, :]]
+            inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
+            force[pinned] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
+        forces = sparse.csr_array((force, (owner, np.arange(len(owner)))), shape=step.shape[::-1])
+        return step + (forces @ self.block).T, shift - self.schur @ (forces @ self.spread).T
 
 
 def _inverse(Q: NDArray[np.float64]) -> NDArray[np.float64]:
