@@ -5,7 +5,7 @@ from typing import Any
 from polymargin import ProximalSVC
 from polymargin.datasets import make_unbalanced_pair
 from reproductions.declare import Context, Figure
-from reproductions.proximal._plane import draw_regions
+from reproductions.plane import draw_regions
 
 
 def draw(context: Context) -> Any:

@@ -9,9 +9,10 @@ from sklearn.utils import Bunch
 
 from polymargin import RobustSVC
 
+# The paper starts the DC algorithm at the untruncated machine alone.
 METHODS = {
-    "WRSVM": {"truncation": "auto"},
-    "WRSVM, paper's start": {"truncation": "auto", "starts": ("utility",)},
+    "WRSVM": {"truncation": "auto", "starts": ("utility",)},
+    "WRSVM, two starts": {"truncation": "auto"},
     "WSVM": {"truncation": -np.inf},
 }
 

@@ -67,7 +67,6 @@ REPRODUCTION = Table(
     repetitions=20,
     tolerance=0.01,
     digits=4,
-    notes="The paper's start is judged. At a = 0.6 it collapses to zero scores for class 1, whose share of errors "
-    "is then noise; from two starts the utility can be had without giving class 1 up. The quick version runs on a "
-    "stand-in of three simulated classes.",
+    notes="The paper's start of the DC algorithm is judged; two starts are our default. The quick version runs "
+    "on a stand-in of three simulated classes.",
 )

@@ -163,6 +163,7 @@ class DenseGram:
         if columns is None:
             return self.matrix[rows].astype(np.float64, copy=False)
         part = np.empty((len(rows), len(columns)))
+        # Positions that come from np.nonzero of a matrix are strided.
         gather(self.matrix, np.ascontiguousarray(rows), np.ascontiguousarray(columns), part)
         return part
 

@@ -11,8 +11,7 @@ from tests.simulate import blobs
 @parametrize_with_checks(
     [
         RobustSVC(),
-        RobustSVC(kernel="rbf"),
-        RobustSVC(loss="logistic", fit_intercept=False),
+        RobustSVC(kernel="rbf", cost_matrix="ordinal"),
     ]
 )
 def test_scikit_learn(estimator, check):

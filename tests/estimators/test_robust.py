@@ -14,7 +14,7 @@ from tests.simulate import blobs
 COLLAPSING = [[1, 0.2, 0.3], [0.4, 1, 0.1], [0.4, 0.25, 1]]
 
 
-@pytest.mark.parametrize("kernel", ["linear"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_without_truncation_and_utilities_it_is_crammer_and_singer(kernel):
     X, y = blobs(np.random.default_rng(0), 80, 4, 3)
     ours = RobustSVC(C=0.5, truncation=-np.inf, kernel=kernel, tol=1e-12).fit(X, y)

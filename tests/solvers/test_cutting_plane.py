@@ -79,3 +79,12 @@ def test_any_point_is_certified_by_scaling(problem):
     assert certificate.infeasibility <= 1e-9
     beyond = at.certify(SparsePoint(W, b, 1.5 * at.losses.upper))
     assert beyond.infeasibility >= 0.5
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_six_orders_of_magnitude_of_C_and_any_unit_of_the_variables(problem, scale):
+    scaled = replace(problem, X=scale * problem.X)
+    largest = largest_penalty_weight(scaled)
+    solver = CuttingPlanes()
+    for fraction in (0.9, 1e-2, 1e-4, 1e-6):
+        assert solver.solve(replace(scaled, C=1 / (fraction * largest)), SETTINGS).certificate.within(1e-8)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polymargin.gram import DenseGram, FeatureGram, Kernel, LazyGram
-from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
+from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.decomposition import Decomposition
 from polymargin.solvers.working_set import IndefiniteKernelError
@@ -62,3 +62,37 @@ def test_an_indefinite_kernel_is_refused():
     losses = lee_lin_wahba(np.arange(20) % 3, (1.0 - np.eye(3))[np.arange(20) % 3])
     with pytest.raises(IndefiniteKernelError, match="semi-definite"):
         Decomposition().solve(HingeProblem(DenseGram(A + A.T), losses), Settings())
+
+
+def test_a_start_at_another_C_saves_work():
+    rng = np.random.default_rng(0)
+    X, y = blobs(rng, 1300, 5, 4)
+    K, upper = DenseGram(Kernel("rbf", gamma=0.2)(X)), (1.0 - np.eye(4))[y]
+    settings = Settings(tol=1e-3)
+    first = Decomposition(200).solve(HingeProblem(K, lee_lin_wahba(y, upper)), settings)
+    problem = HingeProblem(K, lee_lin_wahba(y, 1.2 * upper))
+    cold = Decomposition(200).solve(problem, settings)
+    warm = Decomposition(200).solve(
+        problem, settings, start=HingePoint(1.2 * first.point.dual, first.point.intercept)
+    )
+    assert warm.status is cold.status is Status.SOLVED
+    assert warm.n_iter < cold.n_iter
+
+
+def test_products_of_a_lazy_matrix_come_from_its_cache():
+    X, _ = blobs(np.random.default_rng(0), 500, 3, 3)
+    calls = []
+
+    def kernel(A, B):
+        calls.append(len(A))
+        return A @ B.T
+
+    lazy, dense = LazyGram(Kernel(kernel), X, cache_size=0.4), DenseGram(X @ X.T)  # room for 200 rows
+    rng = np.random.default_rng(1)
+    found, expected = np.zeros((500, 3), order="F"), np.zeros((500, 3), order="F")
+    for rows in (np.arange(150), np.arange(100, 180), np.arange(499, 199, -1), np.arange(150)):
+        V = rng.normal(size=(len(rows), 3))
+        lazy.add_product(rows, V, found)
+        dense.add_product(rows, V, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    assert sum(calls[:3]) == 180  # rows seen before are not computed again while there is room

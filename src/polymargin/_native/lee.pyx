@@ -53,13 +53,13 @@ cdef double block_step(double *t, double *g, const double *low, const double *hi
     sum_c clip(S/k - g_c/eta) - S falls strictly in S as long as one class cannot move: Newton within a bracket,
     which ends as soon as a step meets the same classes on their bounds.
     """
-    cdef double bottom = 0.0, top = 0.0, S = 0.0, value, total, step
-    cdef Py_ssize_t c, turn, free, previous_free = -1, at_top, previous_at_top = -1
+    cdef double bottom = 0.0, top = 0.0, S = 0.0, value, total
+    cdef Py_ssize_t c, _turn, free, previous_free = -1, at_top, previous_at_top = -1
     for c in range(k):
         bottom += low[c]
         top += high[c]
         g[c] /= eta
-    for turn in range(100):
+    for _turn in range(100):
         total = 0.0
         free = 0
         at_top = 0
@@ -173,7 +173,8 @@ cdef class LeeWorkingSet:
         tuple_violation = max(rise, fall)
         if max(violation, tuple_violation) <= tolerance:
             return max(violation, tuple_violation)
-        if tuple_violation > 0.0 and tuple_violation * tuple_violation / (k - 1) > violation * violation * k / (k - 1):
+        # squared violation over curvature, as if K were the identity: k - 1 for a tuple, 1 - 1/k for a pair
+        if tuple_violation > 0.0 and tuple_violation * tuple_violation > violation * violation * k:
             self.move_tuple(rise >= fall)
             return tuple_violation
         self.move_pair(worst)
@@ -248,7 +249,8 @@ cdef class LeeWorkingSet:
         if upwards:
             i = position_of_lowest(&self.gradient[worst, 0], &self.wall_up[worst, 0], self.lowest[worst], self.m)
         else:
-            i = position_of_highest(&self.gradient[worst, 0], &self.wall_down[worst, 0], self.highest[worst], self.m)
+            i = position_of_highest(&self.gradient[worst, 0], &self.wall_down[worst, 0], self.highest[worst],
+                                    self.m)
         for c in range(k):
             self.slope[c] = self.gradient[c, i]
             self.low[c] = -self.dual[c, i]

@@ -59,11 +59,14 @@ class SparseProblem:
         R = self.C * np.abs(self.losses.coefficients(dual))
         return float(safe_sparse_dot(R.T, abs(self.X), dense_output=True).max())
 
+    def scores(self, point: SparsePoint) -> NDArray[np.float64]:
+        """Return F (n, k)."""
+        active = np.flatnonzero(point.coef.any(axis=0))
+        return safe_sparse_dot(self.X[:, active], point.coef[:, active].T, dense_output=True) + point.intercept
+
     def primal(self, point: SparsePoint) -> float:
         """Return the objective of W and b."""
-        active = np.flatnonzero(point.coef.any(axis=0))
-        scores = safe_sparse_dot(self.X[:, active], point.coef[:, active].T, dense_output=True) + point.intercept
-        return self.penalty.value(point.coef) + self.C * self.losses.value(scores)
+        return self.penalty.value(point.coef) + self.C * self.losses.value(self.scores(point))
 
     def dual(self, dual: NDArray[np.float64], largest_polar: float) -> float:
         """Return the dual objective after scaling the dual point until every polar is at most 1.

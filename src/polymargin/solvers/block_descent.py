@@ -12,13 +12,16 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.balance import balanced, resting_dual
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
 _BURST = 2e8
 """Multiplications between two looks at the clock: about a tenth of a second."""
 
 _PULL = 0.1
 """Squared length of the constant feature over that of the average row; with 1 it took twice the epochs."""
+
+_PATIENCE = 5000
+"""Epochs without progress after which only rounding can be left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,19 @@ class BlockDescent:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
         descent = _Descent(problem, start, np.random.default_rng(self.seed))
         best = _Best(problem, start)
-        next_certificate = np.inf
+        next_certificate = smallest = np.inf
+        newest = 0
         with Progress(settings, observer) as progress:
             for epoch in progress:
                 primal, dual = descent.epoch(epoch, progress)
                 progress.record(primal, dual)
                 gap = (primal - dual) / max(1.0, abs(primal))
+                if gap < 0.99 * smallest:
+                    smallest, newest = gap, epoch
+                elif epoch - newest > _PATIENCE:
+                    progress.status = Status.STALLED
+                    best.offer(descent.point())
+                    break
                 if gap <= min(settings.tol, next_certificate):
                     if best.offer(descent.point()).within(settings.tol):
                         break

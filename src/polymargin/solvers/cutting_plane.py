@@ -7,7 +7,7 @@ violated. All columns are boxed, so the last basis stays dual feasible when rows
 solve starts where the last one ended. The multipliers of the rows are the coefficients of the atoms.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -24,6 +24,12 @@ VIOLATED = 1e-9
 """Relative excess of a polar over 1 that makes a cut."""
 FEASIBILITY = 1e-9
 """Tolerance of HiGHS for rows (bounds of about 1) and reduced costs (margins of about 1)."""
+SMALLEST_FEASIBILITY = 1e-10
+"""The same where a larger one leaves a gap, as it may with large C."""
+LARGEST_GROWTH = 300.0
+"""Factor by which C may outgrow the unit of the multipliers before the master is built anew."""
+ROUNDING_OF_MARGINS = 1e-7
+"""Hinges below this fraction of the margin may be rounding errors of HiGHS."""
 SMALLEST_ENTRY = 1e-3
 """Rows are scaled until their bound is at least 1 and their largest entry at least this."""
 NOISE = 1e-10
@@ -146,16 +152,22 @@ class _Cuts:
 
 
 class _Master:
-    """The program ``max offset * sum(u)``, ``0 <= u <= C upper``, with balance rows and the cuts so far."""
+    """The program ``max offset * sum(u)``, ``0 <= u <= C upper``, with balance rows and the cuts so far.
+
+    HiGHS's tolerances are absolute: a tiny C (large entries of X) is taken as `unit` of u.
+    """
 
     def __init__(self, problem: SparseProblem):
         self.hinges = hinges = _Hinges.of(problem.losses)
+        self.unit = min(1.0, problem.C * float(np.median(hinges.upper)))
         self.columns = _Columns(problem.X)
         self.cuts = _Cuts()
+        self.tight = False
         self.highs = _silent_highs()
         n_columns = len(hinges.upper)
+        bounds = hinges.upper / self.unit
         self.highs.addCols(
-            n_columns, np.full(n_columns, -hinges.offset), np.zeros(n_columns), hinges.upper, 0, [], [], []
+            n_columns, np.full(n_columns, -hinges.offset), np.zeros(n_columns), bounds, 0, [], [], []
         )
         n_examples, k = hinges.shape
         # the last class's sum follows from the others, as rows of R sum to zero
@@ -165,21 +177,22 @@ class _Master:
             blocks = sparse.csr_array(
                 (np.ones(n_columns), (hinges.example, np.arange(n_columns))), shape=(n_examples, n_columns)
             )
-            _add_rows(self.highs, blocks, np.full(n_examples, -np.inf), hinges.weight)
+            _add_rows(self.highs, blocks, np.full(n_examples, -np.inf), hinges.weight / self.unit)
             self.n_fixed_rows += n_examples
 
     def set_weight(self, C: float) -> None:
         """Set the bounds to C times the weights of the losses."""
         n_columns = len(self.hinges.upper)
         indices = np.arange(n_columns, dtype=np.int32)
-        self.highs.changeColsBounds(n_columns, indices, np.zeros(n_columns), C * self.hinges.upper)
+        self.highs.changeColsBounds(n_columns, indices, np.zeros(n_columns), C / self.unit * self.hinges.upper)
         if self.hinges.weight is not None:
             for row, weight in enumerate(self.hinges.weight, start=self.hinges.shape[1] - 1):
-                self.highs.changeRowBounds(row, -highspy.kHighsInf, C * weight)
+                self.highs.changeRowBounds(row, -highspy.kHighsInf, C / self.unit * weight)
 
     def rows_of(self, atoms: Atoms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ``a.G_j`` as rows over u, and scales that bring bounds and entries near 1."""
-        rows = self.hinges.along(atoms.directions) * self.columns[atoms.variables].T[:, self.hinges.example]
+        columns = self.unit * self.columns[atoms.variables]
+        rows = self.hinges.along(atoms.directions) * columns.T[:, self.hinges.example]
         largest = np.maximum(np.abs(rows).max(axis=1), np.finfo(np.float64).tiny)
         scales = np.maximum(1.0 / atoms.costs, SMALLEST_ENTRY / largest)
         return rows * scales[:, None], scales
@@ -211,10 +224,27 @@ class _Master:
         solution = self.highs.getSolution()
         row_dual = -np.asarray(solution.row_dual)
         atoms, theta = self.cuts.active(row_dual[self.n_fixed_rows :])
-        coef = problem.penalty.combine(atoms, theta, p) if len(theta) else np.zeros((k, p))
+        coef = problem.penalty.combine(atoms, self.unit * theta, p) if len(theta) else np.zeros((k, p))
         intercept = np.append(row_dual[: k - 1], 0.0)
         intercept -= intercept.mean() + coef @ self.columns.means
-        return SparsePoint(coef, intercept, self.hinges.dual(np.asarray(solution.col_value) / problem.C))
+        return SparsePoint(coef, intercept, self.dual(np.asarray(solution.col_value), problem.C))
+
+    def dual(self, values: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+        """Return the values of the columns as a dual point of the losses."""
+        return self.hinges.dual(self.unit / C * values)
+
+    def is_too_fine_for(self, problem: SparseProblem) -> bool:
+        """Tell whether C has outgrown the unit, so that the tolerances ask for more digits than there are."""
+        return self.unit < 1.0 and problem.C * float(np.median(self.hinges.upper)) > LARGEST_GROWTH * self.unit
+
+    def tighten(self) -> bool:
+        """Ask HiGHS for the smallest tolerances that it has; tell whether that is new."""
+        if self.tight:
+            return False
+        self.tight = True
+        for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            self.highs.setOptionValue(option, SMALLEST_FEASIBILITY)
+        return True
 
     def purge(self) -> None:
         """Delete the cuts that are slack at the last solution, if they are many, keeping the basis."""
@@ -283,7 +313,7 @@ class CuttingPlanes:
                     progress.status = Status.NUMERICAL_ERROR
                     progress.out_of_time()
                     break
-                proposal = master.point(problem)
+                proposal = _stretched(problem, master.point(problem))
                 G = problem.correlations(proposal.dual)
                 polars = problem.penalty.polars(G)
                 primal, dual = problem.primal(proposal), problem.dual(proposal.dual, float(polars.max()))
@@ -295,7 +325,8 @@ class CuttingPlanes:
                 if progress.record(best_primal, best_dual).gap <= settings.tol:
                     break
                 violated = _most_violated(polars, 1.0 + VIOLATED)
-                if not len(violated) or not master.add(problem.penalty.best_atoms(G, violated)):
+                added = master.add(problem.penalty.best_atoms(G, violated))
+                if added == 0 and not master.tighten():
                     progress.status = Status.STALLED
                     break
             return progress.finish(point, problem.certify(point))
@@ -303,11 +334,23 @@ class CuttingPlanes:
     def _continue_or_start(self, problem: SparseProblem) -> _Master:
         data = (problem.X, problem.losses, problem.penalty)
         same = len(self._data) == len(data) and all(a is b for a, b in zip(self._data, data, strict=True))
-        if self._master is None or not same:
+        if self._master is None or not same or self._master.is_too_fine_for(problem):
             self._data, self._master = data, _Master(problem)
         else:
             self._master.purge()
         return self._master
+
+
+def _stretched(problem: SparseProblem, point: SparsePoint) -> SparsePoint:
+    """Stretch W and b where that zeroes hinges that are positive by rounding alone, which a large C makes dear."""
+    margins = problem.losses.margins(problem.scores(point))
+    offset = problem.losses.offset
+    excess = float(margins[margins <= ROUNDING_OF_MARGINS * offset].max(initial=0.0))
+    if excess <= 0.0:
+        return point
+    factor = 1.0 + 2.0 * excess / offset
+    longer = replace(point, coef=factor * point.coef, intercept=factor * point.intercept)
+    return longer if problem.primal(longer) < problem.primal(point) else point
 
 
 def _zero_point(problem: SparseProblem) -> SparsePoint:
@@ -355,7 +398,7 @@ def largest_penalty_weight(problem: SparseProblem, *, tol: float = 1e-10, max_it
             break
         values = np.asarray(highs.getSolution().col_value)
         lower = unit * values[-1]
-        G = problem.correlations(master.hinges.dual(values[:n_columns]))
+        G = problem.correlations(master.dual(values[:n_columns], 1.0))
     # where one class outweighs the others its multipliers can cancel every correlation, to the tolerance of HiGHS
     return upper if lower > 10.0 * FEASIBILITY * unit else 0.0
 
@@ -368,11 +411,12 @@ def _restrict_to_face(master: _Master) -> None:
     values, reduced = np.asarray(solution.col_value), np.asarray(solution.col_dual)
     held = np.abs(reduced) > FEASIBILITY * master.hinges.offset
     indices = np.arange(n_columns, dtype=np.int32)
-    lower, upper = np.where(held, values, 0.0), np.where(held, values, master.hinges.upper)
+    lower, upper = np.where(held, values, 0.0), np.where(held, values, master.hinges.upper / master.unit)
     highs.changeColsBounds(n_columns, indices, lower, upper)
     highs.changeColsCost(n_columns, indices, np.zeros(n_columns))
     if master.hinges.weight is not None:
         n_examples, k = master.hinges.shape
         tight = np.abs(np.asarray(solution.row_dual)[k - 1 : k - 1 + n_examples]) > FEASIBILITY
         for i in np.flatnonzero(tight):
-            highs.changeRowBounds(int(k - 1 + i), master.hinges.weight[i], master.hinges.weight[i])
+            weight = master.hinges.weight[i] / master.unit
+            highs.changeRowBounds(int(k - 1 + i), weight, weight)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from scipy import sparse
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram
@@ -33,8 +33,8 @@ Solve = Callable[[Array], Array]
 CHUNK_ENTRIES = 2**18
 """Entries of the features that are weighted at a time: about the size of a core's cache."""
 
-INTERCEPT_PENALTY = 1e-13
-"""Keeps the intercept finite where the optimal ones are unbounded; invisible in the gap elsewhere."""
+INTERCEPT_DAMPING = 1e-13
+"""Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
 
 LONGEST_MOVE = 1.0
 """Largest change of a margin within a step where losses are smooth: as far as their curvature can be trusted."""
@@ -88,7 +88,11 @@ class InteriorPoint:
                 if idle == PATIENCE:
                     progress.status = Status.STALLED
                     break
-                length = _predictor_corrector(model, iterate)
+                try:
+                    length = _predictor_corrector(model, iterate)
+                except np.linalg.LinAlgError:
+                    progress.status = Status.NUMERICAL_ERROR
+                    break
         if not certificate.within(settings.tol):
             candidate = model.point(iterate)
             judged = problem.certify(candidate)
@@ -131,7 +135,7 @@ class _Model:
             self.features = np.asarray(self.features, dtype=np.float64)
         self.penalty = np.ones(self.features.shape[1])
         if problem.fit_intercept:
-            self.penalty[-1] = INTERCEPT_PENALTY
+            self.penalty[-1] = 0.0
 
     def scores(self, Z: Array) -> Array:
         """Return F (n, k)."""
@@ -168,7 +172,7 @@ class _Model:
         m, p = self.basis.shape[1], self.features.shape[1]
         matrix = (outer.reshape(m * m, -1) @ grams.reshape(-1, p * p)).reshape(m, m, p, p)
         matrix = matrix.transpose(0, 2, 1, 3).reshape(m * p, m * p)
-        matrix[np.diag_indices(m * p)] += np.tile(self.penalty, m)
+        matrix[np.diag_indices(m * p)] += np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), m)
         return matrix
 
     def point(self, iterate: _Iterate) -> HingePoint:
@@ -225,9 +229,10 @@ def _predictor_corrector(model: _Model, iterate: _Iterate) -> float:
     predictor = system.direction(-product)
     length = min(1.0, _longest_step(iterate, predictor))
     reached = (iterate.alpha + length * predictor.alpha) * (iterate.slack + length * predictor.slack)
-    wanted_mu = mu * (reached.mean() / mu) ** 3
+    # a block's part in the products is that of its weight: so weights are repetition on the central path too
+    aim = mu * (reached.mean() / mu) ** 3 * (model.slots.weight / model.slots.weight.mean())[:, None]
 
-    direction = system.direction(wanted_mu - product - predictor.alpha * predictor.slack, refinements=5)
+    direction = system.direction(aim - product - predictor.alpha * predictor.slack, refinements=5)
     length = _longest_step(iterate, direction)
     for _ in range(CORRECTIONS):
         if length > 0.9:
@@ -235,7 +240,7 @@ def _predictor_corrector(model: _Model, iterate: _Iterate) -> float:
         hoped = min(1.0, length + 0.1)
         product = (iterate.alpha + hoped * direction.alpha) * (iterate.slack + hoped * direction.slack)
         # products far above the aim are lowered only so much, lest they take over
-        change = np.maximum(np.clip(product, 0.1 * wanted_mu, 10.0 * wanted_mu) - product, -10.0 * wanted_mu)
+        change = np.maximum(np.clip(product, 0.1 * aim, 10.0 * aim) - product, -10.0 * aim)
         corrected = system.correction(change)
         corrected.add(direction, 1.0)
         corrected_length = _longest_step(iterate, corrected)
@@ -273,12 +278,12 @@ class _NewtonSystem:
         """
         model, slots = self.model, self.model.slots
         direction = self._backsubstitute(change, self.residual, self.missing, self.shortfall)
-        error = np.inf
+        error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
         for _ in range(refinements):
             left = self.residual + model.penalised(direction.Z) + model.pull(slots.gather(direction.alpha))
             left_missing = self.missing - row_sums(direction.alpha)
             previous, error = error, float(np.abs(left).max())
-            if error > 0.5 * previous or error == 0.0:
+            if error <= enough or error > 0.5 * previous:
                 break
             nothing = np.zeros_like(self.shortfall)
             direction.add(self._backsubstitute(np.zeros_like(change), left, left_missing, nothing), 1.0)
@@ -314,21 +319,20 @@ def _longest_step(iterate: _Iterate, direction: _Iterate) -> float:
 
 
 def _factorise(matrix: Array) -> Solve:
-    """Return the solution operator of a positive definite matrix, equilibrated, with one refinement."""
+    """Return the solution operator of a positive definite matrix, equilibrated, with a ridge if need be."""
     scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
     scaled = matrix * scale[:, None] * scale
-    ridge = 0.0
-    while True:
-        try:
-            factor = scipy.linalg.cho_factor(scaled + ridge * np.eye(len(scale)), check_finite=False)
+    for ridge in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+        factor, failed = dpotrf(scaled + ridge * np.eye(len(scale)), lower=1)
+        if not failed:
             break
-        except scipy.linalg.LinAlgError:
-            ridge = max(1e-15, 100.0 * ridge)
+    else:
+        raise np.linalg.LinAlgError("the reduced matrix is not positive definite")
 
     def solve(right: Array) -> Array:
         vector = scale * right.T.ravel()
-        solution = scipy.linalg.cho_solve(factor, vector, check_finite=False)
-        solution += scipy.linalg.cho_solve(factor, vector - scaled @ solution, check_finite=False)
+        solution = dpotrs(factor, vector, lower=1)[0]
+        solution += dpotrs(factor, vector - scaled @ solution, lower=1)[0]
         return (scale * solution).reshape(right.shape[1], right.shape[0]).T
 
     return solve

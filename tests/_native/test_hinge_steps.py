@@ -1,0 +1,110 @@
+"""Slow twins of the compiled steps of the hinge machines on explicit features."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from polymargin._native.block_descent import sweep_dense
+from polymargin._native.proximal import proximal_step
+from polymargin.problems.hinge import crammer_singer, lee_lin_wahba, weston_watkins
+from tests.simulate import blobs, random_costs
+
+N, K = 12, 4
+
+
+def tables(loss):
+    rng = np.random.default_rng(0)
+    X, labels = blobs(rng, N, 3, K)
+    upper = random_costs(rng, K)[labels]
+    match loss:
+        case "lee":
+            losses = lee_lin_wahba(labels, upper)
+        case "weston":
+            losses = weston_watkins(labels, upper)
+        case _:
+            losses = crammer_singer(labels, rng.uniform(0.5, 2.0, N), K)
+    bound = losses.weight[:, None] if loss == "crammer" else upper
+    dual = (
+        losses.weight[:, None] * rng.dirichlet(np.ones(K), N) if loss == "crammer" else upper * rng.random((N, K))
+    )
+    return rng, X, labels.astype(np.int32), losses, np.ascontiguousarray(bound), dual
+
+
+def projected(target, weight):
+    """Projection of one row on `weight` times the simplex, by bracketing the threshold."""
+    if len(target) == 1:
+        return np.array([weight])
+    low, high = target.min() - weight, target.max()
+    theta = brentq(lambda t: np.maximum(target - t, 0.0).sum() - weight, low, high, xtol=1e-15)
+    return np.maximum(target - theta, 0.0)
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_proximal_step(loss):
+    rng, _, labels, losses, bound, centre = tables(loss)
+    F = rng.normal(size=(N, K))
+    F -= F.mean(axis=1, keepdims=True)
+    width = 0.8
+    alpha, free, R = np.empty((N, K)), np.empty((N, K), dtype=np.uint8), np.zeros((N, K))
+    example = np.arange(N, dtype=np.int32)
+    total, slack = proximal_step(
+        F, example, labels, bound, centre, losses.offset, loss == "lee", width, alpha, free, R
+    )
+    g = losses.margins(F)
+    target = centre + bound * g / width
+    if loss == "crammer":
+        expected = np.array([projected(row, weight) for row, weight in zip(target, losses.weight, strict=True)])
+        inside = expected > 1e-9
+    else:
+        expected = np.clip(target, 0.0, bound)
+        inside = (target > 0.0) & (target < bound)
+    np.testing.assert_allclose(alpha, expected, atol=1e-12)
+    np.testing.assert_array_equal(free.astype(bool), inside)
+    np.testing.assert_allclose(R, losses.coefficients(expected), atol=1e-12)
+    assert total == pytest.approx(losses.value(F))
+    assert slack == pytest.approx(losses.value(F) - np.vdot(expected, g))
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_sweep(loss):
+    _, X, labels, losses, bound, dual = tables(loss)
+    tau = 0.3
+    order = np.array([5, 0, 7], dtype=np.int32)
+    squares = np.square(X).sum(axis=1)
+
+    expected = dual.copy()
+    for i in order:
+        R = losses.coefficients(expected)
+        F = X @ (X.T @ R) + tau * R.sum(axis=0)
+        q = squares[i] + tau
+        g = losses.margins(F)[i]
+        if loss == "crammer":
+            expected[i] = projected(expected[i] + g / q, losses.weight[i])
+            continue
+        # a box QP whose matrix is q times the inner products of the directions: cyclic coordinates to the end
+        inner = losses.directions[labels[i]] @ losses.directions[labels[i]].T
+        u, begin = expected[i].copy(), expected[i].copy()
+        for _ in range(3000):
+            for j in np.flatnonzero(bound[i]):
+                slope = g[j] - q * inner[j] @ (u - begin)
+                u[j] = np.clip(u[j] + slope / (q * inner[j, j]), 0.0, bound[i, j])
+        expected[i] = u
+
+    R = losses.coefficients(dual)
+    W, shift = np.ascontiguousarray((X.T @ R).T), tau * R.sum(axis=0)
+    found = dual.copy()
+    rules = {"lee": (1.0 / K, False, True), "weston": (-1.0, False, False), "crammer": (0.0, True, False)}[loss]
+    calm, wake = np.ones(N, dtype=np.int32), np.zeros(N, dtype=np.int32)
+    example = np.arange(N, dtype=np.int32)
+    moved = sweep_dense(
+        X, squares, order, example, labels, bound, losses.offset, *rules, tau, found, W, shift,
+        np.empty(N), np.empty(N), calm, wake, 1, np.empty((3, K)),
+    )  # fmt: skip
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert moved == 3
+    assert (wake[order] == 2).all()
+    # what the sweep keeps up to date
+    R = losses.coefficients(found)
+    centred = W - W.mean(axis=0)
+    np.testing.assert_allclose(centred, (X.T @ R).T, atol=1e-10)
+    np.testing.assert_allclose(shift - shift.mean(), tau * R.sum(axis=0), atol=1e-10)

@@ -1,0 +1,64 @@
+import signal
+import threading
+
+import pytest
+
+from polymargin.problems.certificate import FEASIBLE, Certificate
+from polymargin.solvers.contract import Progress, Settings, Status
+
+
+def test_the_gap_is_relative_to_the_primal_but_never_to_less_than_one():
+    assert Certificate.of(200.0, 198.0).gap == pytest.approx(0.01)
+    assert Certificate.of(0.1, 0.05).gap == pytest.approx(0.05)
+    assert Certificate.of(1.0, 1.0).within(1e-12)
+    assert not Certificate.of(1.0, 1.0, infeasibility=2 * FEASIBLE).within(1.0)
+
+
+def test_the_limit_of_iterations():
+    with Progress(Settings(max_iter=3)) as progress:
+        assert list(progress) == [1, 2, 3]
+        assert progress.finish(None, Certificate.of(1.0, 0.0)).status is Status.MAX_ITER
+        assert progress.finish(None, Certificate.of(1.0, 1.0)).status is Status.SOLVED
+
+
+def test_the_limit_of_time():
+    with Progress(Settings(time_limit=1e-9)) as progress:
+        assert list(progress) == []
+        solution = progress.finish("point", Certificate.of(1.0, 0.0))
+    assert solution.status is Status.TIME_LIMIT
+    assert (solution.point, solution.n_iter) == ("point", 0)
+
+
+def test_an_interrupt_raises_a_flag_and_a_second_one_acts():
+    before = signal.getsignal(signal.SIGINT)
+    with Progress(Settings(max_iter=100)) as progress:
+        for iteration in progress:
+            if iteration == 2:
+                signal.raise_signal(signal.SIGINT)
+        assert progress.status is Status.INTERRUPTED
+        assert progress.iteration == 2
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_leave_the_signals_alone():
+    seen = []
+
+    def work():
+        with Progress(Settings()):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+def test_the_observer_sees_every_record():
+    records = []
+    with Progress(Settings(max_iter=2), records.append) as progress:
+        for iteration in progress:
+            progress.record(10.0, 10.0 - iteration)
+    assert [record.gap for record in records] == pytest.approx([0.1, 0.2])
+    assert progress.finish(None, Certificate.of(1.0, 1.0)).history == tuple(records)

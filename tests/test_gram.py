@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
+
+from polymargin.gram import (
+    DenseGram,
+    FeatureGram,
+    Kernel,
+    LazyGram,
+    NystroemMap,
+    draw_landmarks,
+    make_gram,
+    resolve_kernel,
+)
+
+X = np.random.default_rng(0).normal(size=(30, 4))
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "poly", "sigmoid", "laplacian"])
+def test_kernels_are_those_of_scikit_learn(name):
+    kernel = Kernel(name, gamma=0.3, degree=2.0, coef0=0.5)
+    used = {"linear": (), "rbf": ("gamma",), "laplacian": ("gamma",), "sigmoid": ("gamma", "coef0")}
+    values = {"gamma": 0.3, "degree": 2.0, "coef0": 0.5}
+    expected = pairwise_kernels(X, metric=name, **{key: values[key] for key in used.get(name, values)})
+    np.testing.assert_allclose(kernel(X), expected)
+    np.testing.assert_allclose(kernel.diagonal(X), np.diag(expected))
+
+
+def test_scale_is_that_of_scikit_learn_and_counts_rows_by_weight():
+    kernel = resolve_kernel("rbf", "scale", 3, 0.0, X, np.ones(30))
+    assert kernel.gamma == pytest.approx(SVC().fit(X, np.arange(30) % 2)._gamma)
+    weights = np.random.default_rng(1).integers(1, 4, 30)
+    weighted = resolve_kernel("rbf", "scale", 3, 0.0, X, weights.astype(float))
+    repeated = resolve_kernel("rbf", "scale", 3, 0.0, np.repeat(X, weights, axis=0), np.ones(weights.sum()))
+    assert weighted.gamma == pytest.approx(repeated.gamma, rel=1e-12)
+    in_rows = resolve_kernel("rbf", "scale", 3, 0.0, sparse.csr_array(X), weights.astype(float))
+    assert in_rows.gamma == pytest.approx(weighted.gamma, rel=1e-12)
+
+
+def providers():
+    K = X @ X.T
+    yield DenseGram(K)
+    yield DenseGram(K.astype(np.float32))
+    yield FeatureGram(X)
+    yield FeatureGram(sparse.csr_array(X))
+    yield LazyGram(Kernel("linear"), X)
+
+
+@pytest.mark.parametrize("gram", list(providers()), ids=lambda gram: type(gram).__name__)
+def test_providers_agree(gram):
+    K, V = X @ X.T, np.random.default_rng(2).normal(size=(30, 3))
+    rows, columns = np.array([3, 1]), np.array([0, 7, 8])
+    np.testing.assert_allclose(gram.diagonal(), np.diag(K), rtol=1e-6)
+    np.testing.assert_allclose(gram.block(rows), K[rows], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(gram.block(rows, columns), K[np.ix_(rows, columns)], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(gram.matmul(V), K @ V, rtol=1e-5, atol=1e-5)
+    assert gram.block(rows).dtype == gram.matmul(V).dtype == np.float64
+
+
+def test_memory_decides_the_provider():
+    kernel = Kernel("rbf", 0.5)
+    whole, single, by_rows = (make_gram(kernel, X, megabytes) for megabytes in (1.0, 5e-3, 1e-3))
+    assert isinstance(whole, DenseGram)
+    assert whole.matrix.dtype == np.float64
+    assert isinstance(single, DenseGram)
+    assert single.matrix.dtype == np.float32
+    assert isinstance(by_rows, LazyGram)
+
+
+def test_landmarks_are_drawn_from_every_class():
+    labels = np.repeat([0, 1, 2], [20, 8, 2])
+    rng = np.random.RandomState(0)
+    for landmarks in (6, 0.2):
+        drawn = draw_landmarks(landmarks, X, labels, rng)
+        rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in drawn]
+        assert len(set(rows)) == len(rows)
+        assert np.bincount(labels[rows]).tolist() == [4, 2, 1]
+
+
+def test_features_of_all_landmarks_give_back_the_kernel():
+    kernel = Kernel("rbf", 0.2)
+    features = NystroemMap(kernel, X).transform(X)
+    np.testing.assert_allclose(features @ features.T, kernel(X), atol=1e-10)
