@@ -15,7 +15,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import MulticategorySVC, ProximalSVC, RobustSVC, SharedStructureSVC, SparseSVC, TraceNormSVC
+from polymargin import (
+    MarginSearch,
+    MulticategorySVC,
+    ProximalSVC,
+    RobustSVC,
+    SharedStructureSVC,
+    SparseSVC,
+    TraceNormSVC,
+)
 from tests.simulate import blobs
 
 MULTICATEGORY = [
@@ -27,6 +35,7 @@ CONFIGURATIONS = [
     *MULTICATEGORY,
     MulticategorySVC(kernel="poly", degree=2, cost_matrix="ordinal", class_weight="balanced"),
     MulticategorySVC(kernel="linear", fit_intercept=False),
+    MarginSearch(MulticategorySVC(tol=1e-10), Cs=[0.1, 1.0], gammas=[0.1, 1.0]),
     ProximalSVC(),
     SparseSVC(),
     SparseSVC(penalty="supnorm", loss="lee", adaptive=True),
@@ -37,7 +46,7 @@ CONFIGURATIONS = [
 ]
 
 
-@parametrize_with_checks(MULTICATEGORY)
+@parametrize_with_checks([*MULTICATEGORY, MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0])])
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -84,3 +84,31 @@ def test_default_grid_and_progress(iris, capsys):
 def test_bad_input(iris, arguments, message):
     with pytest.raises(ValueError, match=message):
         MarginSearch(**arguments).fit(*iris)
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_a_weight_means_repetition_for_the_choice_too(loss):
+    rng = np.random.default_rng(5)
+    X, y = blobs(rng, 30, 2, 3)
+    weight = rng.integers(1, 4, len(y))
+    search = MarginSearch(MulticategorySVC(loss=loss, tol=1e-9), Cs=[0.1, 1.0], gammas=[0.3])
+    weighted = search.fit(X, y, sample_weight=weight).results_
+    repeated = search.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).results_
+    np.testing.assert_allclose(weighted["loo"], repeated["loo"], rtol=1e-5)
+    np.testing.assert_array_equal(weighted["error"], repeated["error"])
+
+
+@pytest.mark.parametrize("criterion", ["loo", "loo_exact", 3])
+def test_kernels_in_whatever_form_give_the_same_table(criterion):
+    """The linear kernel as features, as a precomputed matrix, and with every row a landmark."""
+    X, y = blobs(np.random.default_rng(6), 30, 3, 3)
+    tables = []
+    for options, data in (
+        ({"kernel": "linear"}, X),
+        ({"kernel": "precomputed"}, X @ X.T),
+        ({"kernel": "linear", "landmarks": X}, X),
+    ):
+        search = MarginSearch(MulticategorySVC(tol=1e-9, **options), Cs=[0.1, 1.0], criterion=criterion)
+        tables.append(search.fit(data, y).results_)
+    for other in tables[1:]:
+        np.testing.assert_allclose(other["criterion"], tables[0]["criterion"], rtol=1e-4)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from polymargin.estimators.multicategory import hinge_losses, solver_for
-from polymargin.gram import DenseGram, Kernel
+from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import Settings
+from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.leave_one_out import free_directions, frozen_left_out_scores
 from tests.simulate import blobs, random_costs
 
@@ -17,9 +18,10 @@ def solve(problem):
     return solver_for(problem).solve(problem, EXACT).point
 
 
-def active_set(losses, dual):
+def active_set(problem, point):
     """What is at which bound, as a comparable value."""
-    example, direction = free_directions(losses, dual)
+    scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
+    example, direction = free_directions(problem.losses, point.dual, scores)
     return {(int(i), tuple(np.round(d, 6))) for i, d in zip(example, direction, strict=True)}
 
 
@@ -36,7 +38,7 @@ def test_equals_a_refit_where_the_active_set_stays(loss, fit_intercept):
         problem = HingeProblem(DenseGram(K), hinge_losses(loss, y, upper), fit_intercept)
         point = solve(problem)
         left_out = frozen_left_out_scores(problem, point)
-        free = active_set(problem.losses, point.dual)
+        free = active_set(problem, point)
         for i in range(len(y)):
             rest = np.delete(np.arange(len(y)), i)
             smaller = HingeProblem(
@@ -47,11 +49,23 @@ def test_equals_a_refit_where_the_active_set_stays(loss, fit_intercept):
             bound_alike = np.allclose(
                 np.isclose(refit.dual, 0.0, atol=1e-9), np.isclose(point.dual[rest], 0.0, atol=1e-9)
             )
-            if active_set(smaller.losses, refit.dual) == of_rest and bound_alike and len(of_rest) > 4:
+            if active_set(smaller, refit) == of_rest and bound_alike and len(of_rest) > 4:
                 stayed += 1
                 scores = K[i, rest] @ smaller.coefficients(refit.dual) + refit.intercept
                 np.testing.assert_allclose(left_out[i], scores, atol=1e-6)
     assert stayed >= 5
+
+
+def test_an_interior_point_has_the_active_set_of_the_solution():
+    """Its multipliers are near bounds and never at them."""
+    X, y = blobs(np.random.default_rng(6), 30, 3, 3)
+    losses = hinge_losses("lee", y, 0.1 * (1 - np.eye(3))[y])
+    exact = HingeProblem(DenseGram(X @ X.T), losses)
+    features = HingeProblem(FeatureGram(X), losses)
+    expected = losses.value(frozen_left_out_scores(exact, solve(exact)))
+    for tol, error in ((1e-6, 1e-3), (1e-8, 1e-4)):
+        point = InteriorPoint().solve(features, Settings(tol=tol)).point
+        assert losses.value(frozen_left_out_scores(features, point)) == pytest.approx(expected, rel=error)
 
 
 def test_rows_without_coefficients_keep_their_scores():

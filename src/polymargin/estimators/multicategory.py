@@ -250,7 +250,7 @@ class MulticategorySVC(KernelClassifier):
         if self._is_pairwise() or hasattr(self, "landmarks_"):
             raise ValueError(
                 "The leave-one-out criteria need the kernel between support vectors, which a fit with "
-                "kernel='precomputed' or landmarks does not keep; MulticategorySVCCV has it at hand."
+                "kernel='precomputed' or landmarks does not keep; MarginSearch has it at hand."
             )
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         record = self._fit_record

@@ -21,7 +21,8 @@ def loo(estimator: MulticategorySVC) -> float:
 
     The mean over training rows of the loss at the scores that the row would get from a machine fitted without it,
     those scores taken with the active set frozen (exact where no multiplier reaches or leaves a bound). Rows that
-    are no support vectors lie beyond every margin, and take no part.
+    are no support vectors lie beyond every margin, and take no part. Where several dual points are solutions, as
+    with repeated rows, the value depends on which was found; `MarginSearch` lets equal rows leave together.
 
     Parameters
     ----------
@@ -104,6 +105,6 @@ def warn_of_singular_kernel() -> None:
     """Say that GACV is not a function of the fit."""
     warnings.warn(
         "The kernel matrix of the support vectors is singular: GACV depends on which of several dual solutions "
-        "was found. Use criterion 'loo', which does not.",
+        "was found. Leave-one-out by refits, criterion 'loo_exact', does not.",
         stacklevel=3,
     )

@@ -2,17 +2,18 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from polymargin.checks import check_choice, check_real
+from polymargin.checks import check_choice, check_positive_values
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
 from polymargin.gram import DenseGram, Gram, Kernel, NystroemMap, draw_landmarks, resolve_kernel
@@ -35,6 +36,10 @@ class MarginSearch(MarginClassifier):
     from the solution of the one before. Every fit yields the approximate leave-one-out loss of `polymargin.loo`,
     for ``loss="lee"`` also `polymargin.gacv`, at little cost; the point where the criterion is least wins, ties
     going to the smaller C, then to the smaller gamma. Its fit is kept, so there is no refit.
+
+    Rows that are left out leave with all their weight, and equal rows of one class leave together: otherwise the
+    copy that stays would vouch for the one left out. A weight thus means repetition for the choice as well; not
+    so with the folds of a cross-validation, which are drawn among rows.
 
     Parameters
     ----------
@@ -107,8 +112,10 @@ class MarginSearch(MarginClassifier):
             check_choice("criterion", self.criterion, CRITERIA)
             if self.criterion == "gacv" and machine.loss != "lee":
                 raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
-        Cs = np.sort(_positive_grid("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
+        Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         settings, data = machine._prepare(X, y, sample_weight)
+        if isinstance(self.criterion, str):
+            data = merge_equal_rows(data, pairwise=machine._is_pairwise())
         grid = _Grid(machine, data, self.criterion, Cs, settings)
         kernels = self._kernels(machine, data)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
@@ -129,7 +136,7 @@ class MarginSearch(MarginClassifier):
         if self.gammas is not None:
             if not has_width:
                 raise ValueError(f"gammas must be None with kernel={machine.kernel!r}, which has no width.")
-            gammas: Any = _positive_grid("gammas", self.gammas)
+            gammas: Any = check_positive_values("gammas", self.gammas)
         elif machine.kernel in ("rbf", "laplacian"):
             scale = resolve_kernel(machine.kernel, "scale", 3, 0.0, data.X, data.weights).gamma
             gammas = scale * np.array(DEFAULT_WIDTHS)
@@ -163,6 +170,22 @@ class MarginSearch(MarginClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return self.best_estimator_._scores(X)
+
+
+def merge_equal_rows(data: TrainingSet, *, pairwise: bool) -> TrainingSet:
+    """Return the data with equal rows of one class as one row, of their summed weight."""
+    rows = sparse.csr_array(data.X)  # zeros, of either sign, are not stored
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    first: dict[tuple[int, bytes, bytes], int] = {}
+    heads = np.empty(len(data.labels), dtype=np.intp)
+    for i, label in enumerate(data.labels.tolist()):
+        row = slice(rows.indptr[i], rows.indptr[i + 1])
+        heads[i] = first.setdefault((label, rows.indices[row].tobytes(), rows.data[row].tobytes()), i)
+    kept = np.flatnonzero(heads == np.arange(len(heads)))
+    weights = np.zeros(len(heads))
+    np.add.at(weights, heads, data.weights)
+    return replace(data.restricted(kept, pairwise=pairwise), weights=weights[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +307,3 @@ class _Grid:
                 scores = cross @ problem.coefficients(solution.point.dual) + solution.point.intercept
                 costs[at] += data.example_costs[test, scores.argmax(axis=1)].sum()
         return costs / sum(data.weights[test].sum() for _, test in folds)
-
-
-def _positive_grid(name: str, values: Any) -> NDArray[np.float64]:
-    grid = [check_real(f"every entry of {name}", value, above=0.0) for value in np.ravel(values).tolist()]
-    if not grid:
-        raise ValueError(f"{name} must hold at least one value, got none.")
-    return np.array(grid)

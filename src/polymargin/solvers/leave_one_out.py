@@ -3,12 +3,13 @@
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 
 AT_BOUND = 1e-8
-"""Distance from a bound, relative to the size of the box or simplex, below which a variable counts as bound."""
+"""Distance from a bound, relative to the size of the box or simplex, up to which a variable surely is at it."""
 
 RIDGE = 1e-11
 """Relative ridge that makes a singular kernel matrix of the free variables factorisable."""
@@ -30,7 +31,7 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     support = np.flatnonzero(R.any(axis=1))
     if len(support) == 0:
         return scores
-    example, direction = free_directions(problem.losses, point.dual)
+    example, direction = free_directions(problem.losses, point.dual, scores)
     K_free = problem.gram.block(support, example)
     inverse = _InverseSystem(problem, example, direction)
     removed = -R[support]
@@ -38,39 +39,33 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     margins = K_free.T * (direction @ removed.T)
     sums = removed @ inverse.basis
     step, shift = inverse.solve(margins, sums.T)
-    position = _slices_by_example(example, support)
-    diagonal = problem.gram.diagonal()[support]
-    for row, i in enumerate(support):
-        step_i, shift_i = inverse.without(position[row], step[:, row], shift[:, row])
-        moved = -(K_free[row] * step_i) @ direction
-        scores[i] += diagonal[row] * removed[row] + moved + inverse.basis @ shift_i
+    step, shift = inverse.without_own(np.searchsorted(support, example), step, shift)
+    moved = -(K_free * step.T) @ direction
+    scores[support] += problem.gram.diagonal()[support, None] * removed + moved + (inverse.basis @ shift).T
     return scores
 
 
 def free_directions(
-    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64]
+    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the directions along which a dual point can move both ways, (m, k), and their examples (m,).
 
-    Moving multiplier a by t changes the coefficients of its example by ``-t direction[a]``.
+    Moving multiplier a by t changes the coefficients of its example by ``-t direction[a]``. Of the distance from
+    the bound and that from the margin, one is zero at a solution; near one, as an interior-point method leaves
+    it, the smaller of the two, in units of the box and of the margin, tells which.
     """
+    margins = losses.margins(scores) / losses.offset
     if isinstance(losses, BoxLosses):
-        low, high = AT_BOUND * losses.upper, (1 - AT_BOUND) * losses.upper
-        example, hinge = np.nonzero((dual > low) & (dual < high))
+        inside = np.minimum(dual, losses.upper - dual)
+        example, hinge = np.nonzero(inside > np.maximum(AT_BOUND, np.abs(margins)) * losses.upper)
         return example, losses.directions[losses.labels[example], hinge]
-    positive = dual > AT_BOUND * losses.weight[:, None]
+    below = margins.max(axis=1, keepdims=True) - margins
+    positive = dual > np.maximum(AT_BOUND, below) * losses.weight[:, None]
     largest = dual.argmax(axis=1)
     positive[np.arange(len(dual)), largest] = False
     pair, slot = np.nonzero(positive)
     identity = np.eye(losses.n_classes)
     return losses.example[pair], identity[slot] - identity[largest[pair]]
-
-
-def _slices_by_example(example: NDArray[np.intp], support: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    order = np.argsort(example, kind="stable")
-    first = np.searchsorted(example[order], support, side="left")
-    last = np.searchsorted(example[order], support, side="right")
-    return [order[a:b] for a, b in zip(first, last, strict=True)]
 
 
 class _InverseSystem:
@@ -83,9 +78,13 @@ class _InverseSystem:
         k = problem.losses.n_classes
         self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
         Q = problem.gram.block(example, example) * (direction @ direction.T)
-        Q.flat[:: len(Q) + 1] += RIDGE * max(float(Q.diagonal().max(initial=0.0)), 1.0)
-        self.inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(Q, lower=True), np.eye(len(Q)))
+        scale = max(float(Q.diagonal().max(initial=0.0)), 1.0)
+        # Q may be singular where the system is not. As B't is given, Q + scale B B' has the same solution.
         B = direction @ self.basis
+        self.lift = scale * B
+        Q += self.lift @ B.T
+        Q.flat[:: len(Q) + 1] += RIDGE * scale
+        self.inverse = _inverse(Q)
         self.spread = self.inverse @ B
         self.schur = np.linalg.pinv(B.T @ self.spread, hermitian=True)
         # The (t, t) block of the inverse of the whole system.
@@ -95,15 +94,30 @@ class _InverseSystem:
         self, margins: NDArray[np.float64], sums: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Solve for t and beta, a column a right-hand side."""
+        margins = margins + self.lift @ sums
         half = self.inverse @ margins
         shift = self.schur @ (sums - self.spread.T @ margins)
         return half + self.spread @ shift, shift
 
-    def without(
-        self, pinned: NDArray[np.intp], step: NDArray[np.float64], shift: NDArray[np.float64]
+    def without_own(
+        self, owner: NDArray[np.intp], step: NDArray[np.float64], shift: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Correct one solution so that the multipliers `pinned` do not move and their margins are free."""
-        if len(pinned) == 0:
-            return step, shift
-        force = np.linalg.lstsq(self.block[np.ix_(pinned, pinned)], -step[pinned], rcond=None)[0]
-        return step + self.block[:, pinned] @ force, shift - self.schur @ (self.spread[pinned].T @ force)
+        """Correct the solutions so that in column c the multipliers of owner c do not move; their margins may."""
+        counts = np.bincount(owner, minlength=step.shape[1])
+        first, by_owner = np.cumsum(counts) - counts, np.argsort(owner, kind="stable")
+        force = np.zeros(len(owner))
+        for size in np.unique(counts[counts > 0]):
+            columns = np.flatnonzero(counts == size)
+            pinned = by_owner[first[columns, None] + np.arange(size)]
+            blocks = self.block[pinned[:, :, None], pinned[:, None, :]]
+            inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
+            force[pinned] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
+        forces = sparse.csr_array((force, (owner, np.arange(len(owner)))), shape=step.shape[::-1])
+        return step + (forces @ self.block).T, shift - self.schur @ (forces @ self.spread).T
+
+
+def _inverse(Q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Invert a positive definite matrix, at a third of the cost of solving for the identity."""
+    factor, _ = scipy.linalg.cho_factor(Q, lower=True)
+    triangle = np.tril(scipy.linalg.lapack.dpotri(factor, lower=1)[0]) if len(Q) else Q
+    return triangle + np.tril(triangle, -1).T
