@@ -387,22 +387,24 @@ def _centres(X: Any, n_centres: int, weights: NDArray[np.float64] | None, rng: n
     return k_means.fit(X, sample_weight=weights).cluster_centers_
 
 
+def row_keys(X: Any) -> list[bytes]:
+    """Return for every row bytes that are the same for equal rows, zeros being equal whatever their sign."""
+    if not sparse.issparse(X):
+        return [row.tobytes() for row in np.ascontiguousarray(X + 0.0)]
+    X = sparse.csr_array(X, copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    return [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in spans]
+
+
 def distinct_rows(X: Any) -> NDArray[np.intp]:
     """Return the positions of the first of every set of equal rows, in ascending order.
 
     A basis of kernel functions is a set of points: given twice, a point must not count twice.
     """
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, copy=True)
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        keys = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in spans]
-        firsts = {key: row for row, key in reversed(list(enumerate(keys)))}
-        return np.sort(np.fromiter(firsts.values(), dtype=np.intp))
-    rows = np.ascontiguousarray(X + 0.0)  # makes -0.0 equal to 0.0, as bytes too
-    as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    return np.sort(np.unique(as_bytes, return_index=True)[1])
+    firsts = {key: row for row, key in reversed(list(enumerate(row_keys(X))))}
+    return np.sort(np.fromiter(firsts.values(), dtype=np.intp))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from polymargin.checks import check_integer, check_real
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
-from polymargin.gram import check_precomputed
+from polymargin.gram import check_precomputed, row_keys
 from polymargin.solvers.contract import Observer, Record, Settings, Solution, Status
 
 
@@ -53,31 +52,24 @@ class TrainingSet:
         return self.weights[:, None] * self.costs[self.labels]
 
     def restricted(self, kept: NDArray[np.intp], *, pairwise: bool) -> "TrainingSet":
-        """Return the rows `kept`; of a `pairwise` (kernel) matrix also those columns."""
-        if len(kept) == len(self.rows):
+        """Return the rows `kept`, in that order; of a `pairwise` (kernel) matrix also those columns."""
+        if np.array_equal(kept, np.arange(len(self.rows))):
             return self
         X = self.X[np.ix_(kept, kept)] if pairwise else self.X[kept]
         return replace(self, X=X, labels=self.labels[kept], weights=self.weights[kept], rows=self.rows[kept])
 
-    def merged(self) -> tuple["TrainingSet", NDArray[np.intp]]:
-        """Return the set with equal rows of a class made one, and where every row went.
+    def merged(self, *, pairwise: bool = False) -> tuple["TrainingSet", NDArray[np.intp]]:
+        """Return the set with equal rows of a class made one, in an order of their own, and where every row went.
 
-        So a row given twice and a row of weight 2 are the same problem to the last bit, not only in the limit.
+        So a row given twice and a row of weight 2 are the same problem to the last bit, and the order of the rows
+        has no effect.
         """
-        X = self.X
-        if sparse.issparse(X):
-            X = X.sorted_indices()
-            ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-            keys = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in ends]
-        else:
-            keys = [row.tobytes() for row in np.ascontiguousarray(X)]
-        first: dict[Any, int] = {}
-        place = np.array([first.setdefault(key, len(first)) for key in zip(keys, self.labels, strict=True)])
-        if len(first) == len(place):
-            return self, place
-        kept = np.unique(place, return_index=True)[1]
+        keys = list(zip(self.labels.tolist(), row_keys(self.X), strict=True))
+        position = {key: at for at, key in enumerate(sorted(set(keys)))}
+        place = np.array([position[key] for key in keys], dtype=np.intp)
+        first = np.unique(place, return_index=True)[1]
         weights = np.bincount(place, self.weights).astype(np.float64)
-        return replace(self, X=X[kept], labels=self.labels[kept], weights=weights, rows=self.rows[kept]), place
+        return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -170,6 +162,22 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             weights = weights * self._class_factors(classes, labels, weights)[labels]
         costs = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)
         return TrainingSet(X, labels, classes, weights, costs, rows)
+
+    def _announced_classes(self, classes: Any, *, first: bool) -> NDArray:
+        """Return the classes of a stream of chunks, which its first chunk must announce."""
+        if not first:
+            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(
+                    f"classes must be those of the first call, {self.classes_.tolist()}, got "
+                    f"{np.unique(classes).tolist()}."
+                )
+            return self.classes_
+        if classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
+        distinct = np.unique(classes)
+        if len(distinct) < 2:
+            raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
+        return distinct
 
     def _class_factors(
         self, classes: NDArray, labels: NDArray[np.intp], weights: NDArray[np.float64]

@@ -113,22 +113,6 @@ class TaskClassifier(MarginClassifier):
         solution = self._solve_tasks(self._tasks(moments, data.classes), data.classes, settings, None)
         self._finish(data, features, moments, solution)
 
-    def _announced_classes(self, classes: Any, *, first: bool) -> NDArray:
-        """Return the classes of a stream, which its first chunk must announce."""
-        if not first:
-            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-                raise ValueError(
-                    f"classes must be those of the first call, {self.classes_.tolist()}, got "
-                    f"{np.unique(classes).tolist()}."
-                )
-            return self.classes_
-        if classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
-        distinct = np.unique(classes)
-        if len(distinct) < 2:
-            raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
-        return distinct
-
     def _features(self, data: TrainingSet) -> KernelFeatures | None:
         """Return what maps rows to kernel values at the basis points; None where rows are their own features."""
         kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)

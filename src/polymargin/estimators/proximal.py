@@ -252,7 +252,7 @@ class ProximalSVC(MarginClassifier):
         first = not hasattr(self, "classes_")
         seen = None if first else self._kept_moments("partial_fit")
         data = self._training_set(
-            X, y, sample_weight, classes=self._check_classes(classes, first=first), reset=first
+            X, y, sample_weight, classes=self._announced_classes(classes, first=first), reset=first
         )
         features = self._features(data) if first else self._kernel_features
         moments = _moments(data, features)
@@ -344,22 +344,6 @@ class ProximalSVC(MarginClassifier):
                 "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
             )
         return Settings(tol=check_real("tol", self.tol, above=0.0))
-
-    def _check_classes(self, classes: Any, *, first: bool) -> NDArray:
-        """Return the classes of a stream, which its first chunk must announce."""
-        if not first:
-            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-                raise ValueError(
-                    f"classes must be those of the first call, {self.classes_.tolist()}, got "
-                    f"{np.unique(classes).tolist()}."
-                )
-            return self.classes_
-        if classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
-        distinct = np.unique(classes)
-        if len(distinct) < 2:
-            raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
-        return distinct
 
     def _features(self, data: TrainingSet) -> KernelFeatures | None:
         """Return what maps rows to kernel values at the landmarks; None where rows are their own features."""

@@ -219,7 +219,7 @@ class RobustSVC(KernelClassifier):
         """
         settings = self._check_arguments()
         given = self._training_set(X, y, sample_weight)
-        data, place = (given, np.arange(len(given.rows))) if self._is_pairwise() else given.merged()
+        data, place = given.merged(pairwise=self._is_pairwise())
         utility = self._utilities(data)
         truncation = self._truncation(data.n_classes)
         kernel, nystroem = self._kernel_of(data)

@@ -357,12 +357,9 @@ class Machine:
     def of(cls, data: TrainingSet, loss: str) -> "Machine":
         """Merge the rows of a training set that are equal in all variables and the class."""
         check_costs_of_loss(loss, data.costs)
-        first, group = _distinct_rows(data.X, data.labels)
-        weights = np.bincount(group, data.weights).astype(np.float64)
-        merged = replace(data, X=data.X[first], labels=data.labels[first], weights=weights, rows=data.rows[first])
-        X = merged.X.astype(np.float64)
+        merged, group = data.merged()
         losses = hinge_losses(loss, merged.labels, merged.example_costs)
-        return cls(X, losses, group, data.weights / weights[group])
+        return cls(merged.X.astype(np.float64), losses, group, data.weights / merged.weights[group])
 
     @property
     def n_classes(self) -> int:
@@ -440,27 +437,6 @@ class Machine:
         spread = np.zeros((n_samples, self.n_classes))
         spread[rows] = self.share[:, None] * dual[self.group]
         return spread
-
-
-def _distinct_rows(X: Any, labels: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return one row of each group of equal rows and labels, ordered by their bytes, and all groups."""
-    if sparse.issparse(X):
-        X = X.copy()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        spans = [slice(a, b) for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
-        contents = [X.indices[span].tobytes() + X.data[span].tobytes() for span in spans]
-    else:
-        contents = [row.tobytes() for row in np.ascontiguousarray(X)]
-    keys = [(int(label), content) for label, content in zip(labels, contents, strict=True)]
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    first: list[int] = []
-    group = np.empty(len(keys), dtype=np.intp)
-    for i in order:
-        if not first or keys[i] != keys[first[-1]]:
-            first.append(i)
-        group[i] = len(first) - 1
-    return np.array(first, dtype=np.intp), group
 
 
 def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:

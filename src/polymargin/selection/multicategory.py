@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
@@ -21,7 +20,7 @@ from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution
-from polymargin.solvers.leave_one_out import frozen_left_out_scores
+from polymargin.solvers.hinge_left_out import frozen_left_out_scores
 
 CRITERIA = ("loo", "gacv", "loo_exact")
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))
@@ -115,7 +114,7 @@ class MarginSearch(MarginClassifier):
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         settings, data = machine._prepare(X, y, sample_weight)
         if isinstance(self.criterion, str):
-            data = merge_equal_rows(data, pairwise=machine._is_pairwise())
+            data, _ = data.merged(pairwise=machine._is_pairwise())
         grid = _Grid(machine, data, self.criterion, Cs, settings)
         kernels = self._kernels(machine, data)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
@@ -170,22 +169,6 @@ class MarginSearch(MarginClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return self.best_estimator_._scores(X)
-
-
-def merge_equal_rows(data: TrainingSet, *, pairwise: bool) -> TrainingSet:
-    """Return the data with equal rows of one class as one row, of their summed weight."""
-    rows = sparse.csr_array(data.X)  # zeros, of either sign, are not stored
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    first: dict[tuple[int, bytes, bytes], int] = {}
-    heads = np.empty(len(data.labels), dtype=np.intp)
-    for i, label in enumerate(data.labels.tolist()):
-        row = slice(rows.indptr[i], rows.indptr[i + 1])
-        heads[i] = first.setdefault((label, rows.indices[row].tobytes(), rows.data[row].tobytes()), i)
-    kept = np.flatnonzero(heads == np.arange(len(heads)))
-    weights = np.zeros(len(heads))
-    np.add.at(weights, heads, data.weights)
-    return replace(data.restricted(kept, pairwise=pairwise), weights=weights[kept])
 
 
 @dataclass(frozen=True, slots=True)

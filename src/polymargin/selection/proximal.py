@@ -13,7 +13,7 @@ from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import KernelFeatures, resolve_kernel
 from polymargin.solvers.contract import Settings, Solution, Status
-from polymargin.solvers.left_out import LeftOutSides, left_out_scores
+from polymargin.solvers.ridge_left_out import LeftOutSides, left_out_scores
 from polymargin.solvers.ridge_path import decompose
 
 DEFAULT_CS = tuple(2.0**power for power in range(36))

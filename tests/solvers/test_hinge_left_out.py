@@ -7,8 +7,8 @@ from polymargin.estimators.multicategory import hinge_losses, solver_for
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import Settings
+from polymargin.solvers.hinge_left_out import free_directions, frozen_left_out_scores
 from polymargin.solvers.interior_point import InteriorPoint
-from polymargin.solvers.leave_one_out import free_directions, frozen_left_out_scores
 from tests.simulate import blobs, random_costs
 
 EXACT = Settings(tol=1e-11)
