@@ -163,22 +163,6 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         costs = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)
         return TrainingSet(X, labels, classes, weights, costs, rows)
 
-    def _announced_classes(self, classes: Any, *, first: bool) -> NDArray:
-        """Return the classes of a stream of chunks, which its first chunk must announce."""
-        if not first:
-            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-                raise ValueError(
-                    f"classes must be those of the first call, {self.classes_.tolist()}, got "
-                    f"{np.unique(classes).tolist()}."
-                )
-            return self.classes_
-        if classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
-        distinct = np.unique(classes)
-        if len(distinct) < 2:
-            raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
-        return distinct
-
     def _class_factors(
         self, classes: NDArray, labels: NDArray[np.intp], weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:

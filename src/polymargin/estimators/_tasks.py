@@ -8,22 +8,20 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state, gen_batches
 
 from polymargin.checks import check_choice, check_real
 from polymargin.costs import resolve_class_weight
-from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
+from polymargin.estimators._base import TrainingSet
+from polymargin.estimators._moments import MomentClassifier, class_moments
+from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.shared import SharedPoint, TaskMoments, class_tasks, one_vs_one_codes, one_vs_rest_codes
 from polymargin.solvers.contract import Observer, Settings, Solution
 
 SCHEMES = ("ovr", "ovo")
-SCORING_BYTES = 2**27
-"""Size of the feature block that scoring forms at a time."""
 
 
-class TaskClassifier(MarginClassifier):
+class TaskClassifier(MomentClassifier):
     """Base of the classifiers whose scores are ``A W M`` for the tasks of a scheme; `A` ends in a column of -1.
 
     A family adds `_solve_tasks`, which returns the solution with W in the coordinates of the tasks.
@@ -112,17 +110,6 @@ class TaskClassifier(MarginClassifier):
             raise ValueError("sample_weight must be positive for at least one row, got only zeros.")
         solution = self._solve_tasks(self._tasks(moments, data.classes), data.classes, settings, None)
         self._finish(data, features, moments, solution)
-
-    def _features(self, data: TrainingSet) -> KernelFeatures | None:
-        """Return what maps rows to kernel values at the basis points; None where rows are their own features."""
-        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
-        if self.landmarks is not None:
-            rng = check_random_state(self.random_state)
-            return KernelFeatures(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
-        if kernel.name == "linear":
-            return None
-        distinct = distinct_rows(data.X)
-        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
 
     def _codes(self, n_classes: int) -> NDArray[np.float64]:
         """Return the signs of the classes in the tasks of the scheme."""
@@ -218,12 +205,7 @@ class TaskClassifier(MarginClassifier):
 
     def _task_scores(self, X: Any) -> NDArray[np.float64]:
         """Return the scores (n, n_tasks) of the final classifiers for validated rows."""
-        scores = np.empty((X.shape[0], self.relation_.shape[1]))
-        height = max(1, SCORING_BYTES // (8 * max(1, self.base_coef_.shape[1])))
-        for batch in gen_batches(X.shape[0], height):
-            B = X[batch] if self._kernel_features is None else self._kernel_features(X[batch])
-            scores[batch] = (B @ self.base_coef_.T + self.base_intercept_) @ self.relation_
-        return scores
+        return (self._times(X, self.base_coef_.T) + self.base_intercept_) @ self.relation_
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return class_scores(self._task_scores(X), self._codes(len(self.classes_)))
@@ -244,9 +226,3 @@ def class_scores(tasks: NDArray[np.float64], codes: NDArray[np.float64]) -> NDAr
         return tasks
     votes = (tasks > 0) @ np.maximum(codes, 0.0).T + (tasks <= 0) @ np.maximum(-codes, 0.0).T
     return votes + np.tanh(tasks) @ codes.T / (2 * k)
-
-
-def class_moments(data: TrainingSet, features: KernelFeatures | None) -> ClassMoments:
-    """Return the moments of the rows, or of their features."""
-    weights = None if (data.weights == 1.0).all() else data.weights
-    return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)

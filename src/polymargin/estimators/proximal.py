@@ -1,32 +1,29 @@
 """ProximalSVC: the multicategory proximal support vector machine of Fung & Mangasarian."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
-from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
-from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
+from polymargin.estimators._moments import MomentClassifier, class_moments
+from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, Sides
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.refinement import Refinement, margin_sums, refine, refine_rows, rows_within_margins
 from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
 
-SCORING_BYTES = 2**25
-"""Size of the block of features that scoring forms at a time."""
-
 KEPT_BYTES = 2**27
 """Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
 
 
-class ProximalSVC(MarginClassifier):
+class ProximalSVC(MomentClassifier):
     """Multicategory proximal support vector machine of Fung & Mangasarian.
 
     Every class r is set against the rest, with signs ``d_i = 1`` in the class and -1 elsewhere, by ::
@@ -122,7 +119,6 @@ class ProximalSVC(MarginClassifier):
     refinement_: Refinement | None
     support_: NDArray[np.intp] | None
     moments_: ClassMoments | None
-    _kernel_features: KernelFeatures | None
 
     def __init__(
         self,
@@ -200,7 +196,7 @@ class ProximalSVC(MarginClassifier):
             rows = replace(rows, X=np.asarray(features(data.X), dtype=np.float64), transform=None)
         if n <= width and 8 * data.n_classes * (width + 1) ** 2 > KEPT_BYTES:
             return None, None, rows
-        moments = _moments(replace(data, X=rows.X), rows.transform)
+        moments = class_moments(replace(data, X=rows.X), rows.transform)
         return moments, NormalEquations(moments, sides, self.C) if n > width else None, rows
 
     def _adopt(
@@ -255,7 +251,7 @@ class ProximalSVC(MarginClassifier):
             X, y, sample_weight, classes=self._announced_classes(classes, first=first), reset=first
         )
         features = self._features(data) if first else self._kernel_features
-        moments = _moments(data, features)
+        moments = class_moments(data, features)
         if seen is not None:
             moments = seen + moments
         if not moments.totals.any():
@@ -283,7 +279,7 @@ class ProximalSVC(MarginClassifier):
         settings = self._check_arguments()
         seen = self._kept_moments("forget")
         data = self._training_set(X, y, sample_weight, classes=self.classes_, reset=False)
-        removed = _moments(data, self._kernel_features)
+        removed = class_moments(data, self._kernel_features)
         too_much = seen.exceeded_by(removed)
         if len(too_much):
             c = too_much[0]
@@ -345,21 +341,6 @@ class ProximalSVC(MarginClassifier):
             )
         return Settings(tol=check_real("tol", self.tol, above=0.0))
 
-    def _features(self, data: TrainingSet) -> KernelFeatures | None:
-        """Return what maps rows to kernel values at the landmarks; None where rows are their own features."""
-        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
-        if self.landmarks is not None:
-            rng = check_random_state(self.random_state)
-            centres = self.landmark_method == "kmeans"
-            points = draw_landmarks(
-                self.landmarks, data.X, data.labels, rng, weights=data.weights, centres=centres
-            )
-            return KernelFeatures(kernel, points)
-        if kernel.name == "linear":
-            return None
-        distinct = distinct_rows(data.X)
-        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
-
     def _kept_moments(self, method: str) -> ClassMoments:
         if self.moments_ is None:
             raise ValueError(
@@ -413,14 +394,6 @@ class ProximalSVC(MarginClassifier):
         self._set_coefficients(self._proximal[:-1] * refinement.scale, refinement.offset)
         self.refinement_ = refinement
 
-    def _times(self, X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        products = np.empty((X.shape[0], V.shape[1]))
-        height = max(1, SCORING_BYTES // (8 * max(1, len(V))))
-        for batch in gen_batches(X.shape[0], height):
-            B = X[batch] if self._kernel_features is None else self._kernel_features(X[batch])
-            products[batch] = B @ V
-        return products
-
     def _scores(self, X: Any) -> NDArray[np.float64]:
         V = (self.coef_ if self._kernel_features is None else self.dual_coef_).T
         return self._times(X, V) + self.intercept_
@@ -428,8 +401,3 @@ class ProximalSVC(MarginClassifier):
 
 def _totals(data: TrainingSet) -> NDArray[np.float64]:
     return np.bincount(data.labels, data.weights, data.n_classes).astype(np.float64)
-
-
-def _moments(data: TrainingSet, features: Callable[[Any], NDArray] | None) -> ClassMoments:
-    weights = None if (data.weights == 1.0).all() else data.weights
-    return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)

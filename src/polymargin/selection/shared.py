@@ -11,7 +11,8 @@ from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_integer, check_positive_values, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._tasks import class_moments, class_scores
+from polymargin.estimators._moments import class_moments
+from polymargin.estimators._tasks import class_scores
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments

@@ -1,0 +1,71 @@
+"""What the least-squares machines share: features at landmarks, moments of the classes, streams, scoring."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state, gen_batches
+
+from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
+from polymargin.moments import ClassMoments
+
+SCORING_BYTES = 2**25
+"""Size of the block of features that scoring forms at a time."""
+
+
+class MomentClassifier(MarginClassifier):
+    """Base of the machines that know their data by the moments of the classes alone.
+
+    A family has the parameters `kernel`, `gamma`, `degree`, `coef0`, `landmarks` and `random_state`, and keeps the
+    features of a fit as `_kernel_features`.
+    """
+
+    _kernel_features: KernelFeatures | None
+
+    def _features(self, data: TrainingSet) -> KernelFeatures | None:
+        """Return what maps rows to kernel values at the landmarks; None where rows are their own features."""
+        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        if self.landmarks is not None:
+            rng = check_random_state(self.random_state)
+            centres = getattr(self, "landmark_method", "sample") == "kmeans"
+            points = draw_landmarks(
+                self.landmarks, data.X, data.labels, rng, weights=data.weights, centres=centres
+            )
+            return KernelFeatures(kernel, points)
+        if kernel.name == "linear":
+            return None
+        distinct = distinct_rows(data.X)
+        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
+
+    def _announced_classes(self, classes: Any, *, first: bool) -> NDArray:
+        """Return the classes of a stream of chunks, which its first chunk must announce."""
+        if not first:
+            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(
+                    f"classes must be those of the first call, {self.classes_.tolist()}, got "
+                    f"{np.unique(classes).tolist()}."
+                )
+            return self.classes_
+        if classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
+        distinct = np.unique(classes)
+        if len(distinct) < 2:
+            raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
+        return distinct
+
+    def _times(self, X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the features of validated rows times `V`, block by block."""
+        products = np.empty((X.shape[0], V.shape[1]))
+        height = max(1, SCORING_BYTES // (8 * max(1, len(V))))
+        for batch in gen_batches(X.shape[0], height):
+            B = X[batch] if self._kernel_features is None else self._kernel_features(X[batch])
+            products[batch] = B @ V
+        return products
+
+
+def class_moments(data: TrainingSet, features: Callable[[Any], NDArray] | None) -> ClassMoments:
+    """Return the moments of the rows, or of their features."""
+    weights = None if (data.weights == 1.0).all() else data.weights
+    return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)
