@@ -93,6 +93,7 @@ class _Run:
         self.rounds_without_gain = self.rounds_within = 0
         self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
         self.tried_interior = False
+        self.interior_point: HingePoint | None = None
 
     def _whole_matrix(self) -> NDArray[np.float64] | None:
         """Return the whole matrix, if it is at hand in double precision."""
@@ -124,9 +125,12 @@ class _Run:
         self.gap = self.progress.record(dual + float(blame.sum()), dual).gap
         self.rounds_without_gain = 0 if dual > self.best_dual + 1e-15 * abs(dual) else self.rounds_without_gain + 1
         self.best_dual = max(self.best_dual, dual)
-        if self.gap <= EXACT:
+        tol = self.progress.settings.tol
+        if self.gap <= EXACT or (
+            self.interior_point is not None and self.problem.certify(self.interior_point).within(tol)
+        ):
             return True
-        if self.gap > self.progress.settings.tol:
+        if self.gap > tol:
             return False
         self.rounds_within += 1
         small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
@@ -202,6 +206,8 @@ class _Run:
         self.dual = identified(self.losses, point.dual, F)
         self.refresh()
         self.newton()
+        if self.problem.certify(point).gap < self._certified()[1].gap:  # its face was not the right one
+            self.interior_point = point
 
     def choose(self, blame: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the next working set: extremes of every class, examples of most blame, and of the last set."""
@@ -253,6 +259,14 @@ class _Run:
             self.dual = self.loop.repair(self.dual)
             if self.problem.fit_intercept:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)
+        point, certificate = self._certified()
+        if self.interior_point is not None:
+            other = self.problem.certify(self.interior_point)
+            if other.gap < certificate.gap:
+                return self.interior_point, other
+        return point, certificate
+
+    def _certified(self) -> tuple[HingePoint, Certificate]:
         point = HingePoint(self.dual, self.intercept)
         return point, self.problem.certify(point)
 
