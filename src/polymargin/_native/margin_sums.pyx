@@ -2,8 +2,8 @@
 
 For class r with scores s, signs d and weights w, the errors are ``t = 1 - d (scale_r s - offset_r)``; over rows
 with t > 0 the weighted sums of ``t^2, d s t, d t, s^2, s, 1`` are wanted. In NumPy this takes a dozen passes over
-the scores; here it is one, with the classes in the inner loop, which compilers turn into vector instructions. Sums are
-kept by blocks of rows, so that rounding grows with the number of blocks and not of rows.
+the scores; here it is one, with the classes in the inner loop, which compilers turn into vector instructions. Sums
+are kept by blocks of rows, so that rounding grows with the number of blocks and not of rows.
 """
 
 from libc.string cimport memset
