@@ -22,6 +22,7 @@ extensions = [
 ]
 myst_enable_extensions = ["amsmath", "dollarmath", "colon_fence"]
 autosummary_generate = True
+templates_path = ["_templates"]
 numpydoc_show_class_members = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

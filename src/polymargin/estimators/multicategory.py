@@ -141,7 +141,7 @@ class MulticategorySVC(KernelClassifier):
     n_iter_ : int
         Outer iterations of the solver.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     References
     ----------

@@ -93,7 +93,7 @@ class ProximalSVC(MomentClassifier):
     n_iter_ : int
         Zero: the systems are solved directly (`refinement_` counts Newton steps).
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     References
     ----------

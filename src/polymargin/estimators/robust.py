@@ -136,7 +136,7 @@ class RobustSVC(KernelClassifier):
     n_iter_ : int
         Convex steps from the start that was kept.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     References
     ----------

@@ -103,7 +103,7 @@ class SharedStructureSVC(TaskClassifier):
         Basis points of the kernel.
     moments_ : ClassMoments or None
         What is known of all rows seen; None if there were fewer rows than unknowns.
-    history_ : ndarray of shape (n_iter_,)
+    history_ : ndarray of shape (`n_iter_`,)
         Objective after every round; for "original" it never rises.
     certificate_ : Certificate
         "global" where the trace-norm bound proves it, else "stationary": no change of W alone or of M alone
@@ -113,7 +113,7 @@ class SharedStructureSVC(TaskClassifier):
     n_iter_ : int
         Rounds.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     References
     ----------

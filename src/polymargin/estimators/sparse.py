@@ -198,7 +198,7 @@ class SparseSVC(SparseClassifier):
     n_iter_ : int
         Rounds of cuts.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     References
     ----------

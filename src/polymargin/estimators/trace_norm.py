@@ -93,7 +93,7 @@ class TraceNormSVC(TaskClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     References
     ----------

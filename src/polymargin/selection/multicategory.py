@@ -71,7 +71,7 @@ class MarginSearch(MarginClassifier):
         "lee"), "n_support", "gap" and "seconds".
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     Examples
     --------

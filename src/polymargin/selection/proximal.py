@@ -120,7 +120,7 @@ class ProximalSVCCV(MarginClassifier):
         scores against the signs) for "loo", "split<i>_test_score" for folds.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     Examples
     --------

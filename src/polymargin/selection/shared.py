@@ -66,7 +66,7 @@ class SharedStructureSearch(MarginClassifier):
         "C", "relation_penalty" (of all rows), "fraction" (of nu_max) and "accuracy".
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     Examples
     --------
