@@ -25,6 +25,9 @@ common term, which is taken off the scores instead (so that a step touches only 
 from cython cimport floating
 from libc.math cimport fabs
 
+cdef extern from "vectors.h" nogil:
+    double simplex_threshold(const double *target, double weight, int k)
+
 cdef enum:
     LONGEST_REST = 16
 
@@ -78,27 +81,6 @@ cdef double _total_change(
     return S
 
 
-cdef double _threshold(const double* target, double weight, int k) noexcept nogil:
-    """Return the theta for which ``sum_m max(target_m - theta, 0) = weight`` (Michelot's rising Newton steps)."""
-    cdef double theta, total = 0.0
-    cdef int m, count = k, previous
-    for m in range(k):
-        total += target[m]
-    theta = (total - weight) / k
-    for _ in range(k):
-        previous = count
-        total = 0.0
-        count = 0
-        for m in range(k):
-            if target[m] > theta:
-                total += target[m]
-                count += 1
-        if count == previous or count == 0:
-            break
-        theta = (total - weight) / count
-    return theta
-
-
 cdef int _move_box(
     const Rules* rules, int label, const double* upper, double q, const double* f, double* u, double* change,
     double* target, double* loss, double* slack, int k
@@ -146,7 +128,7 @@ cdef int _move_simplex(
         target[m] = alpha[m] + g / q
     loss[0] = weight * best
     slack[0] = loss[0] - mean
-    theta = _threshold(target, weight, k)
+    theta = simplex_threshold(target, weight, k)
     for m in range(k):
         new = target[m] - theta
         if new < 0.0:

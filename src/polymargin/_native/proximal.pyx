@@ -10,26 +10,8 @@ which maximises ``<alpha, g> - sum_j width (alpha_j - centre_j)^2 / (2 bound_j)`
 
 from libc.string cimport memset
 
-
-cdef double _threshold(const double* target, double weight, int k) noexcept nogil:
-    """Return the theta for which ``sum_m max(target_m - theta, 0) = weight`` (Michelot's rising Newton steps)."""
-    cdef double theta, total = 0.0
-    cdef int m, count = k, previous
-    for m in range(k):
-        total += target[m]
-    theta = (total - weight) / k
-    for _ in range(k):
-        previous = count
-        total = 0.0
-        count = 0
-        for m in range(k):
-            if target[m] > theta:
-                total += target[m]
-                count += 1
-        if count == previous or count == 0:
-            break
-        theta = (total - weight) / count
-    return theta
+cdef extern from "vectors.h" nogil:
+    double simplex_threshold(const double *target, double weight, int k)
 
 
 def proximal_step(
@@ -68,7 +50,7 @@ def proximal_step(
                     g = f[j] - own + (0.0 if j == y else offset)
                     best = g if g > best else best
                     alpha[p, j] = centre[p, j] + u * g / width
-                theta = _threshold(&alpha[p, 0], u, k)
+                theta = simplex_threshold(&alpha[p, 0], u, k)
                 for j in range(k):
                     a = alpha[p, j] - theta
                     if a > 0.0:

@@ -73,4 +73,26 @@ static void add_four_floats(double *restrict out, const float *restrict r0, cons
     for (ptrdiff_t r = 0; r < m; r++) out[r] += a0 * r0[r] + a1 * r1[r] + a2 * r2[r] + a3 * r3[r];
 }
 
+/* The theta for which sum_m max(target[m] - theta, 0) = weight: Michelot's rising Newton steps. */
+static double simplex_threshold(const double *restrict target, double weight, int k) {
+    double total = 0.0;
+    int count = k;
+    for (int m = 0; m < k; m++) total += target[m];
+    double theta = (total - weight) / k;
+    for (int turn = 0; turn < k; turn++) {
+        int previous = count;
+        total = 0.0;
+        count = 0;
+        for (int m = 0; m < k; m++) {
+            if (target[m] > theta) {
+                total += target[m];
+                count += 1;
+            }
+        }
+        if (count == previous || count == 0) break;
+        theta = (total - weight) / count;
+    }
+    return theta;
+}
+
 #endif

@@ -52,11 +52,6 @@ class Sides:
         return cls(factors, one_vs_rest_signs(np.arange(k), k))
 
     @property
-    def n_problems(self) -> int:
-        """Number of problems."""
-        return self.factors.shape[1]
-
-    @property
     def shared(self) -> bool:
         """Whether all problems weigh the rows alike, so that one matrix serves them all."""
         return bool((self.factors == self.factors[:, :1]).all())
