@@ -1,0 +1,1 @@
+"""The same models on Dask collections: the only place that imports Dask."""
