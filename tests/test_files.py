@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -81,6 +82,15 @@ def test_check_writable_names_the_problem(tmp_path):
 
 
 def test_a_folder_without_permission(monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(ValueError, match="--save: no permission"):
+    def refuse(*, dir):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(ValueError, match=r"--save: no file can be written in the folder \.: Permission denied"):
         check_writable("model.skops", "--save")
+
+
+def test_a_folder_that_takes_no_files():
+    """Not even root may write to /proc."""
+    with pytest.raises(ValueError, match="--save: no file can be written in the folder /proc"):
+        check_writable("/proc/model.skops", "--save")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -91,6 +92,16 @@ def test_round_trip(model, data, tmp_path):
     assert again.metadata == {"classes": ["ash"], "n": 3}
     if hasattr(model, "certificate_"):
         assert again.model.certificate_ == model.certificate_
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array])
+def test_sparse_rows(container, data, tmp_path):
+    X = container(np.where(np.abs(data[0]) < 0.5, 0.0, data[0]))
+    for model in (MulticategorySVC(), ProximalSVC(kernel="rbf", landmarks=10), SparseSVC()):
+        model.fit(X, data[1])
+        persistence.save(model, tmp_path / "model.skops")
+        again = persistence.load(tmp_path / "model.skops").model
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 def test_every_public_estimator_is_among_them():

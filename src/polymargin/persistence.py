@@ -64,8 +64,15 @@ TRUSTED = (
 )
 """The types of ours that a file may name: classifiers, and the plain records that fitted ones hold."""
 
-TRUSTED_OF_OTHERS = ("numpy.dtype", "sklearn.model_selection._split.StratifiedKFold")
-"""What fitted preprocessing and searches of scikit-learn hold and skops does not trust by itself; plain data."""
+TRUSTED_OF_OTHERS = (
+    "numpy.dtype",
+    "scipy.sparse._csc.csc_array",
+    "scipy.sparse._csc.csc_matrix",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.model_selection._split.StratifiedKFold",
+)
+"""Plain data that models hold, preprocessing and searches included, and skops does not trust by itself."""
 
 FORMAT = 1
 """Version of what a file holds; raised when older readers could not make sense of it."""
