@@ -223,6 +223,8 @@ class ProximalSVCCV(MarginClassifier):
         if gamma is not None:
             winner.set_params(gamma=float(gamma))
         winner.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            winner.feature_names_in_ = self.feature_names_in_
         solution = winner._fit_prepared(data, _with_width(features, gamma), settings)
         winner._conclude(solution, settings.tol)
         self.cv_results_ = results
