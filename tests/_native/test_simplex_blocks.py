@@ -1,13 +1,16 @@
-"""The compiled blocks of the interior point against their NumPy twin."""
+"""The compiled blocks and systems of the interior point against their NumPy twins."""
 
 import numpy as np
 import pytest
 
-from polymargin._native.simplex_blocks import MOST_CLASSES, SimplexBlocks
+from polymargin._native.simplex_blocks import MOST_CLASSES, DenseSystem, SimplexBlocks
 from polymargin.coding import zero_sum_basis
-from polymargin.problems.hinge import SimplexLosses
+from polymargin.gram import FeatureGram
+from polymargin.problems.hinge import HingeProblem, SimplexLosses
+from polymargin.solvers import interior_point
 from polymargin.solvers._blocks import GeneralBlocks, blocks_of
 from polymargin.solvers._slots import SimplexSlots
+from tests.simulate import blobs
 
 
 def twins(seed, *, one_each):
@@ -64,3 +67,22 @@ def test_very_many_classes_go_to_the_twin():
     assert isinstance(blocks_of(slots, zero_sum_basis(k), *state), GeneralBlocks)
     with pytest.raises(ValueError, match="at most 256 classes, got 257"):
         SimplexBlocks(slots.weight, slots.anchor, slots.starts, zero_sum_basis(k), *state)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_systems_agree_over_whole_iterations(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 6))
+    X, labels = blobs(rng, 40, int(rng.integers(1, 5)), k)
+    example, anchor = np.nonzero(np.eye(k)[labels] + (rng.uniform(size=(40, k)) < 0.3))
+    losses = SimplexLosses(example, anchor, rng.uniform(0.5, 2.0, len(example)), 1.0, 40, k)
+    tilt = losses.coefficients(0.3 * rng.dirichlet(np.ones(k), len(example)) * losses.weight[:, None])
+    model = interior_point._Model(HingeProblem(FeatureGram(X), losses, bool(seed % 2), tilt), None)
+    compiled, other = (interior_point._first_system(model, None) for _ in range(2))
+    plain = interior_point._NewtonSystem(model, other.blocks, other.Z)
+    assert isinstance(compiled, DenseSystem)
+    for _ in range(6):
+        np.testing.assert_allclose(compiled.objectives(), plain.objectives(), rtol=1e-7)
+        lengths = [interior_point._predictor_corrector(system) for system in (compiled, plain)]
+        assert lengths[0] == pytest.approx(lengths[1], rel=1e-6)
+        np.testing.assert_allclose(compiled.Z, plain.Z, rtol=1e-6, atol=1e-8)

@@ -14,7 +14,6 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from polymargin._native.simplex_blocks import DenseSystem
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
@@ -43,8 +43,11 @@ PRODUCT_ENTRIES = 2**22
 INTERCEPT_DAMPING = 1e-13
 """Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
 
-CORRECTIONS = 3
+CORRECTIONS = 2
 """Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
+
+REFINEMENTS = 5
+"""Most times that a direction is solved for again to remove rounding."""
 
 PATIENCE = 5
 """Iterations without progress after which rounding is taken to allow no more."""
@@ -70,16 +73,16 @@ class InteriorPoint:
     ) -> Solution[HingePoint]:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior."""
         model = _Model(problem, self.features)
-        iterate = _first_iterate(model, start)
+        system = _first_system(model, start)
         best: tuple[HingePoint, Certificate] | None = None
         length, idle = 1.0, 0
         with Progress(settings, observer) as progress:
             for _ in progress:
-                primal, complementarity = model.objectives(iterate)
+                primal, complementarity = system.objectives()
                 record = progress.record(primal, primal - complementarity)
                 if record.gap <= settings.tol:
                     previous = np.inf if best is None else best[1].gap
-                    best = model.better(best, iterate)
+                    best = model.better(best, system)
                     if best[1].within(settings.tol):
                         break
                     advanced = best[1].gap < 0.9 * previous
@@ -90,21 +93,13 @@ class InteriorPoint:
                     progress.status = Status.STALLED
                     break
                 try:
-                    length = _predictor_corrector(model, iterate)
+                    length = _predictor_corrector(system)
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
         if best is None or not best[1].within(settings.tol):
-            best = model.better(best, iterate)
+            best = model.better(best, system)
         return progress.finish(*best)
-
-
-@dataclass(slots=True)
-class _Iterate:
-    """Unknowns Z (features, k-1), and the blocks with dual slots, slacks and epigraph variables."""
-
-    Z: Array
-    blocks: GeneralBlocks | SimplexBlocks
 
 
 class _Model:
@@ -120,59 +115,53 @@ class _Model:
         self.basis = zero_sum_basis(problem.losses.n_classes)
         self.features = _with_ones(features) if problem.fit_intercept else features
         if not sparse.issparse(self.features):
-            self.features = np.asarray(self.features, dtype=np.float64)
-        self.penalty = np.ones((self.features.shape[1], 1))
+            self.features = np.ascontiguousarray(self.features, dtype=np.float64)
+        self.penalty = np.ones(self.features.shape[1])
         if problem.fit_intercept:
             self.penalty[-1] = 0.0
-        self.damping = np.tile(np.maximum(self.penalty[:, 0], INTERCEPT_DAMPING), self.basis.shape[1])
+        self.damping = np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), self.basis.shape[1])
         self.products = _products(self.features)
         coordinates = self.slots.atoms @ self.basis
-        self.outer = np.einsum("tr,ts->rst", coordinates, coordinates).reshape(-1, len(coordinates))
-        shape = self.features.shape[1], self.basis.shape[1]
-        self.tilt = np.zeros(shape) if problem.tilt is None else self.pull(problem.tilt @ self.basis)
+        self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
+        shape = self.basis.shape[1], self.features.shape[1]
+        self.tilt = np.zeros(shape)
+        if problem.tilt is not None:
+            self.tilt += self.pull(problem.tilt @ self.basis)
 
     def scores(self, Z: Array) -> Array:
         """Return the scores in the zero-sum basis (n, k-1)."""
-        return self.features @ Z
+        return self.features @ Z.T
 
     def pull(self, Q: Array) -> Array:
-        """Return ``X'Q``: a sum over rows."""
-        return self.features.T @ Q
-
-    def objectives(self, iterate: _Iterate) -> tuple[float, float]:
-        """Return the primal objective, and the complementarity, which is the gap once all conditions hold."""
-        Z = iterate.Z
-        losses, complementarity = iterate.blocks.objectives()
-        return 0.5 * float(np.vdot(Z, self.penalty * Z)) + losses + float(np.vdot(self.tilt, Z)), complementarity
-
-    def residual(self, iterate: _Iterate) -> Array:
-        """Return ``[W; 0] - X'R B``."""
-        return self.penalty * iterate.Z + self.tilt + self.pull(iterate.blocks.pull())
+        """Return ``Q'X``: a sum over rows."""
+        return (self.features.T @ Q).T
 
     def normal_matrix(self, blocks: GeneralBlocks | SimplexBlocks) -> Array:
         """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
         m, p = self.basis.shape[1], self.features.shape[1]
         grams = weighted_grams(self.features, self.products, len(self.slots.atoms), blocks.atom_weights)
-        matrix = (self.outer @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+        matrix = (
+            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+        )
         matrix.flat[:: m * p + 1] += self.damping
         return matrix
 
     def better(
-        self, best: tuple[HingePoint, Certificate] | None, iterate: _Iterate
+        self, best: tuple[HingePoint, Certificate] | None, system: "_NewtonSystem | DenseSystem"
     ) -> tuple[HingePoint, Certificate]:
-        """Certify the iterate, and return it if its gap is the smaller one."""
-        point = self.point(iterate)
+        """Certify the system's iterate, and return it if its gap is the smaller one."""
+        point = self.point(system)
         certificate = self.problem.certify(point)
         return (point, certificate) if best is None or certificate.gap < best[1].gap else best
 
-    def point(self, iterate: _Iterate) -> HingePoint:
+    def point(self, system: "_NewtonSystem | DenseSystem") -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
-        alpha = iterate.blocks.alpha
+        alpha = system.blocks.alpha
         dual = self.slots.to_dual(alpha * (self.slots.weight / row_sums(alpha))[:, None])
         if not self.problem.fit_intercept:
             return HingePoint(dual, np.zeros(len(self.basis)))
         repaired = balanced(self.problem, dual)
-        return HingePoint(dual if repaired is None else repaired, self.basis @ iterate.Z[-1])
+        return HingePoint(dual if repaired is None else repaired, self.basis @ system.Z[:, -1])
 
 
 def _products(features: Any) -> Array | None:
@@ -181,7 +170,7 @@ def _products(features: Any) -> Array | None:
     if sparse.issparse(features) or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
         return None
     first, second = np.triu_indices(p)
-    return features[:, first] * features[:, second]
+    return np.ascontiguousarray(features[:, first] * features[:, second])
 
 
 def weighted_grams(
@@ -219,80 +208,112 @@ def _with_ones(features: Any) -> Any:
     return np.hstack([features, ones])
 
 
-def _first_iterate(model: _Model, start: HingePoint | None) -> _Iterate:
+def _first_system(model: _Model, start: HingePoint | None) -> "_NewtonSystem | DenseSystem":
     slots = model.slots
     n_slots = slots.offsets.shape[1]
     alpha = np.repeat(slots.weight[:, None] / n_slots, n_slots, axis=1)
     if start is not None:
         alpha = 0.7 * slots.from_dual(start.dual) + 0.3 * alpha
-    Z = np.zeros((model.features.shape[1], model.basis.shape[1]))
     offset = float(slots.offsets.max())
     epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
-    return _Iterate(Z, blocks_of(slots, model.basis, alpha, epigraph[:, None] - slots.offsets, epigraph))
+    blocks = blocks_of(slots, model.basis, alpha, epigraph[:, None] - slots.offsets, epigraph)
+    Z = np.zeros_like(model.tilt)
+    if isinstance(blocks, SimplexBlocks) and model.products is not None:
+        return DenseSystem(
+            blocks, model.features, model.products, model.outer, model.penalty, model.tilt, Z, INTERCEPT_DAMPING
+        )
+    return _NewtonSystem(model, blocks, Z)
 
 
-def _predictor_corrector(model: _Model, iterate: _Iterate) -> float:
+def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
-    blocks = iterate.blocks
-    mu = blocks.linearise()
-    system = _NewtonSystem(model, iterate)
-
-    length = min(1.0, system.direction(blocks.predict()))
+    mu = system.linearise()
+    length = min(1.0, system.predict())
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
-    aim = mu * (blocks.reached(length) / mu) ** 3
-
-    length = system.direction(blocks.correct(aim), refinements=5)
+    aim = mu * (system.reached(length) / mu) ** 3
+    length = system.correct(aim, REFINEMENTS)
     for _ in range(CORRECTIONS):
         if length > 0.9:
             break
-        corrected = system.corrected(blocks.recentre(min(1.0, length + 0.1)), longer_than=length + 0.01)
+        corrected = system.recentre(min(1.0, length + 0.1), length + 0.01)
         if corrected is None:
             break
         length = corrected
-    length = blocks.trusted(min(1.0, 0.995 * length))
-    blocks.advance(length)
-    iterate.Z += length * system.Z
+    length = system.blocks.trusted(min(1.0, 0.995 * length))
+    system.advance(length)
     return length
 
 
 class _NewtonSystem:
-    """The conditions of optimality linearised at an iterate, with the reduced matrix factored."""
+    """Iterate, and the conditions of optimality linearised there, for any features and losses.
 
-    def __init__(self, model: _Model, iterate: _Iterate):
-        self.model, self.blocks = model, iterate.blocks
-        self.solve = _factorise(model.normal_matrix(iterate.blocks))
-        self.residual = model.residual(iterate)
+    Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
+    """
 
-    def direction(self, pull: Array, refinements: int = 0) -> float:
-        """Find Newton's direction for the blocks' `pull`, and return how far it can be gone.
+    def __init__(self, model: _Model, blocks: GeneralBlocks | SimplexBlocks, Z: Array):
+        self.model, self.blocks, self.Z = model, blocks, Z
+
+    def objectives(self) -> tuple[float, float]:
+        """Return the primal objective, and the complementarity, which is the gap once all conditions hold."""
+        losses, complementarity = self.blocks.objectives()
+        half_norm = 0.5 * float(np.vdot(self.Z, self.model.penalty * self.Z))
+        return half_norm + losses + float(np.vdot(self.model.tilt, self.Z)), complementarity
+
+    def linearise(self) -> float:
+        """Factor the reduced matrix at the iterate; return the mean of the products."""
+        model, blocks = self.model, self.blocks
+        mu = blocks.linearise()
+        self.solve = _factorise(model.normal_matrix(blocks))
+        self.residual = model.penalty * self.Z + model.tilt + model.pull(blocks.pull())
+        return mu
+
+    def predict(self) -> float:
+        """Find the direction to vanishing products, and return how far it can be gone."""
+        return self._direction(self.blocks.predict())
+
+    def correct(self, aim: float, refinements: int) -> float:
+        """Find the direction to products of their share of `aim`, and return how far it can be gone.
 
         Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
         therefore measured in alpha itself and solved for again.
         """
         model, blocks = self.model, self.blocks
-        self.Z = self.solve(-self.residual - model.pull(pull))
-        length = blocks.recover(model.scores(self.Z), onto=False)
-        blocks.accept()
+        length = self._direction(blocks.correct(aim))
         error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
         for _ in range(refinements):
-            left = self.residual + model.penalty * self.Z + model.pull(blocks.pull_of_direction())
+            left = self.residual + model.penalty * self.direction + model.pull(blocks.pull_of_direction())
             previous, error = error, float(np.abs(left).max())
             if error <= enough or error > 0.5 * previous:
                 break
             Z = self.solve(-left - model.pull(blocks.refine()))
             length = blocks.recover(model.scores(Z), onto=True)
             blocks.accept()
-            self.Z += Z
+            self.direction += Z
         return length
 
-    def corrected(self, pull: Array, *, longer_than: float) -> float | None:
-        """Add to the direction what answers the `pull` of a correction, if that allows a long enough step."""
-        Z = self.solve(-self.model.pull(pull))
+    def recentre(self, hoped: float, longer_than: float) -> float | None:
+        """Add a centrality correction to the direction if it allows a longer step; None otherwise."""
+        Z = self.solve(-self.model.pull(self.blocks.recentre(hoped)))
         length = self.blocks.recover(self.model.scores(Z), onto=True)
         if length < longer_than:
             return None
         self.blocks.accept()
-        self.Z += Z
+        self.direction += Z
+        return length
+
+    def reached(self, length: float) -> float:
+        """Return the mean of the products after a step along the direction."""
+        return self.blocks.reached(length)
+
+    def advance(self, length: float) -> None:
+        """Move along the direction."""
+        self.blocks.advance(length)
+        self.Z += length * self.direction
+
+    def _direction(self, pull: Array) -> float:
+        self.direction = self.solve(-self.residual - self.model.pull(pull))
+        length = self.blocks.recover(self.model.scores(self.direction), onto=False)
+        self.blocks.accept()
         return length
 
 
@@ -309,9 +330,9 @@ def _factorise(matrix: Array) -> Solve:
         raise np.linalg.LinAlgError("the reduced matrix is not positive definite")
 
     def solve(right: Array) -> Array:
-        vector = scale * right.T.ravel()
+        vector = scale * right.ravel()
         solution = dpotrs(factor, vector, lower=1)[0]
         solution += dpotrs(factor, vector - scaled @ solution, lower=1)[0]
-        return (scale * solution).reshape(right.shape[1], right.shape[0]).T
+        return (scale * solution).reshape(right.shape)
 
     return solve
