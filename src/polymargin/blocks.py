@@ -29,6 +29,10 @@ class Blocks(Protocol):
         """Return one value a block as blocks."""
         ...
 
+    def restricted(self, places: list[int]) -> "Blocks":
+        """Return the blocks at some places."""
+        ...
+
 
 class OneBlock:
     """All rows in memory.
@@ -55,6 +59,10 @@ class OneBlock:
         (value,) = values
         return OneBlock(value)
 
+    def restricted(self, places: list[int]) -> "OneBlock":
+        """Return the block itself, the only one there is."""
+        return self
+
 
 def total(blocks: Blocks, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return the sum over the blocks: of numbers, arrays, or tuples of them."""
@@ -71,6 +79,11 @@ def added(first: Any, second: Any) -> Any:
 def largest(first: Any, second: Any) -> Any:
     """Return the greater of two numbers, or of two tuples of them, part by part."""
     return np.maximum(first, second)
+
+
+def first(one: Any, other: Any) -> Any:
+    """Return the first of two: for what is the same in all blocks."""
+    return one
 
 
 def joined(first: list, second: list) -> list:

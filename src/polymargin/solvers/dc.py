@@ -8,11 +8,11 @@ Reference: An, L. T. H. & Tao, P. D. (1997). Solving a class of linearly constra
 by d.c. algorithms. Journal of Global Optimization 11, 253-285.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-from polymargin.problems.hinge import HingePoint
-from polymargin.problems.robust import Linearisation, RobustPoint, RobustProblem
+import numpy as np
+
+from polymargin.problems.robust import PartitionedRobust, RobustPoint, RobustProblem
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Solver, Status
 
 
@@ -25,27 +25,29 @@ class DCAlgorithm:
 
     def solve(
         self,
-        problem: RobustProblem,
+        problem: RobustProblem | PartitionedRobust,
         settings: Settings,
         *,
-        start: NDArray[np.float64] | None = None,
+        start: Any = None,
         observer: Observer | None = None,
     ) -> Solution[RobustPoint]:
         """Run from the scores `start` (n, k); from the untruncated solution if None.
 
-        The history holds the objective after every step; limits on iterations in `settings` are the steps'.
+        Scores of a problem in partitions are blocks. The history holds the objective after every step; limits on
+        iterations in `settings` are the steps'.
         """
-        tangent = None if start is None else problem.linearise(start)
-        warm = None if tangent is None else _vertices(problem, tangent)
-        n_pairs = np.count_nonzero(problem.weight)
-        lowest, point = np.inf, RobustPoint(_vertices(problem, None), None)
+        tangent: Any = None if start is None else problem.linearise(start)
+        warm = None if tangent is None else problem.vertices(tangent)
+        n_pairs = problem.n_pairs
+        lowest, point = np.inf, RobustPoint(problem.vertices(None), None)
         with Progress(Settings(settings.tol, self.max_steps, settings.time_limit), observer) as progress:
             for _ in progress:
                 left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
                 step_settings = Settings(0.1 * settings.tol, settings.max_iter, left)
                 step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
                 reached = RobustPoint(step.point, tangent)
-                F, objective = problem.evaluate(problem.coefficients(reached), step.point.intercept)
+                F: Any
+                F, objective = problem.reached(reached)
                 if step.status is not Status.SOLVED and objective > lowest:
                     progress.status = step.status
                     break
@@ -55,19 +57,10 @@ class DCAlgorithm:
                     progress.status = step.status
                     break
                 off_by = 0.1 * settings.tol * max(1.0, abs(objective)) / n_pairs
-                following = problem.linearise(F, tangent, off_by)
-                if following.equals(tangent):
+                following: Any = problem.linearise(F, tangent, off_by)
+                if problem.is_repeated(following, tangent):
                     progress.status = step.status
                     break
                 tangent = following
-                warm = _vertices(problem, tangent)
+                warm = problem.vertices(tangent)
         return progress.finish(point, problem.certify(point))
-
-
-def _vertices(problem: RobustProblem, tangent: Linearisation | None) -> HingePoint:
-    """Dual start of a step: a truncated pair at its partner, which cancels its tilt, another at its own class."""
-    losses = problem.losses
-    dual = np.zeros((len(losses.weight), losses.n_classes))
-    slot = losses.anchor if tangent is None else np.where(tangent.truncated, tangent.partner, losses.anchor)
-    dual[np.arange(len(slot)), slot] = losses.weight
-    return HingePoint(dual, np.zeros(losses.n_classes))
