@@ -7,8 +7,6 @@ one block, and a sum is a call; elsewhere the blocks stay where they are, and on
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-
 
 class Blocks(Protocol):
     """Equally many blocks of rows, or of something that belongs to them.
@@ -39,8 +37,8 @@ class OneBlock:
 
     Examples
     --------
-    >>> total(OneBlock(np.array([1.0, 2.0])), np.sum)
-    np.float64(3.0)
+    >>> total(OneBlock([1.0, 2.0]), sum)
+    3.0
     """
 
     def __init__(self, block: Any):
@@ -74,16 +72,6 @@ def added(first: Any, second: Any) -> Any:
     if isinstance(first, tuple):
         return tuple(map(added, first, second))
     return first + second
-
-
-def largest(first: Any, second: Any) -> Any:
-    """Return the greater of two numbers, or of two tuples of them, part by part."""
-    return np.maximum(first, second)
-
-
-def first(one: Any, other: Any) -> Any:
-    """Return the first of two: for what is the same in all blocks."""
-    return one
 
 
 def joined(first: list, second: list) -> list:

@@ -23,7 +23,7 @@ MACHINES = {
     "robust": RobustSVC(tol=1e-7),
     "robust with utilities": RobustSVC(tol=1e-7, C=0.1, utility={("red", "blue"): 0.4}, starts=("identity",)),
     "logistic at landmarks": RobustSVC(
-        tol=1e-7, loss="logistic", kernel="rbf", landmarks=10, random_state=0, max_dc_iter=3, starts=("utility",)
+        tol=1e-6, C=0.1, loss="logistic", kernel="rbf", landmarks=make_sample()[0][::40], starts=("utility",)
     ),
 }
 
@@ -33,16 +33,12 @@ def sample():
     return make_sample()
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", MACHINES)
 def test_reaches_the_optimum_in_memory(name, sample, threads):
     X, y, weights = sample
     machine = MACHINES[name]
     ours, other = fresh(machine).fit(*chunked(X, y, weights)), fresh(machine).fit(X, y, weights)
-    if name == "logistic at landmarks":  # stopped after so many steps, where both are alike
-        np.testing.assert_allclose(ours.dc_history_["utility"], other.dc_history_["utility"], rtol=1e-6)
-    else:
-        assert_same_optimum(ours, other)
+    assert_same_optimum(ours, other)
     expected = other.decision_function(X)
     np.testing.assert_allclose(ours.decision_function(X), expected, rtol=0, atol=1e-2 * np.abs(expected).max())
     assert ours.support_ is None
@@ -52,6 +48,8 @@ def test_reaches_the_optimum_in_memory(name, sample, threads):
 def test_reaches_the_optimum_on_worker_processes(name, sample, client):
     X, y, weights = sample
     machine = fresh(MACHINES[name], tol=1e-6)
+    if name == "robust":  # of one convex step
+        machine.set_params(truncation=-np.inf, C=0.01)
     with client.as_current():
         ours = fresh(machine).fit(*chunked(X, y, weights, chunks=(150, 0, 250)))
     assert_same_optimum(ours, fresh(machine).fit(X, y, weights))

@@ -77,6 +77,13 @@ class Rows:
         """Recover what was eliminated, for a direction Z; return the longest step."""
         return self.blocks.recover(self.features @ Z.T, onto=onto)
 
+    def recover_with_pull(self, Z: Array, onto: bool) -> tuple[float, Array]:
+        """Return the longest step along what is recovered, and the pull that it will have as the direction."""
+        length = self.recover(Z, onto)
+        ahead = copy.copy(self.blocks)
+        ahead.accept()
+        return length, self._pulled(ahead.pull_of_direction())
+
     def accept(self) -> None:
         """Make what was recovered the direction."""
         self.blocks.accept()
@@ -112,23 +119,20 @@ class Part:
         features = with_ones(features_of(problem), problem.fit_intercept)
         return cls(features, slots_of(problem.losses), problem.tilt, zero_sum_basis(problem.losses.n_classes))
 
-    def summed_weights(self) -> tuple[float, int]:
-        """Return the sum of the weights of the losses, and their number."""
-        return float(self.slots.weight.sum()), len(self.slots.weight)
-
-    def atoms(self) -> Array:
-        """Return the atoms of the losses, which are the same everywhere."""
-        return self.slots.atoms
-
-    def largest_offset(self) -> float:
-        """Return the margin."""
-        return float(self.slots.offsets.max())
-
-    def pulled_tilt(self) -> Array:
-        """Return the pull of the tilt."""
-        if self.tilt is None:
-            return np.zeros((self.basis.shape[1], self.features.shape[1]))
-        return (self.features.T @ (self.tilt @ self.basis)).T
+    def summary(self) -> "PartSummary":
+        """Return what is to be known of all rows before the first iterate."""
+        pulled = np.zeros((self.basis.shape[1], self.features.shape[1]))
+        if self.tilt is not None:
+            pulled += (self.features.T @ (self.tilt @ self.basis)).T
+        slots = self.slots
+        return PartSummary(
+            slots.atoms,
+            float(slots.offsets.max()),
+            float(slots.weight.sum()),
+            len(slots.weight),
+            len(slots.smooth[0]),
+            pulled,
+        )
 
     def first_rows(self, offset: float, dual: Array | None, mean_weight: float) -> Rows:
         """Return the rows at the first iterate; in NumPy, whose blocks never change an array in place."""
@@ -137,14 +141,29 @@ class Part:
         return Rows(self.features, blocks, len(self.slots.atoms))
 
 
+class PartSummary(NamedTuple):
+    """Atoms and margin of the losses, the same everywhere; sums of their weights, numbers, and tilts' pulls."""
+
+    atoms: Array
+    offset: float
+    weight: float
+    n_losses: int
+    n_smooth: int
+    tilt: Array
+
+    def __add__(self, other: "PartSummary") -> "PartSummary":  # type: ignore[override]
+        return PartSummary(self.atoms, max(self.offset, other.offset), *map(added, self[2:], other[2:]))
+
+
 class PartitionedRows:
     """The rows of all partitions, of which each is `Rows` that are never changed but replaced.
 
     So they can be computed again. What has no result waits for the next call that has one.
     """
 
-    def __init__(self, parts: Blocks):
+    def __init__(self, parts: Blocks, smooth: bool):
         self.parts = parts
+        self.smooth = smooth
         self.waiting: tuple[tuple, ...] = ()
 
     @property
@@ -173,15 +192,17 @@ class PartitionedRows:
         return self._change(added, "recentre", hoped)
 
     def pull_of_direction(self) -> Array:
-        """Return the pull of the direction's dual slots."""
-        return self._ask(added, "pull_of_direction")
+        """Return the pull of the direction's dual slots, which came with it."""
+        return self.pull
 
     def recover(self, Z: Array, onto: bool) -> float:
         """Recover what was eliminated, for a direction Z; return the longest step."""
-        return self._change(min, "recover", Z, onto)
+        length, self.candidate_pull = self._change(_shorter, "recover_with_pull", Z, onto)
+        return length
 
     def accept(self) -> None:
         """Make what was recovered the direction."""
+        self.pull = self.candidate_pull
         self.waiting += (("accept",),)
 
     def reached(self, length: float) -> Products:
@@ -190,7 +211,7 @@ class PartitionedRows:
 
     def trusted(self, length: float) -> float:
         """Return how much of a step can be trusted."""
-        return self._ask(min, "trusted", length)
+        return self._ask(min, "trusted", length) if self.smooth else length
 
     def advance(self, length: float) -> None:
         """Move along the direction."""
@@ -235,6 +256,10 @@ def _dual_after(rows: Rows, calls: tuple[tuple, ...]) -> Array:
     blocks = _after(rows, calls)[0].blocks
     assert isinstance(blocks, GeneralBlocks)
     return feasible_dual(blocks.slots, blocks.alpha)
+
+
+def _shorter(one: tuple[float, Array], other: tuple[float, Array]) -> tuple[float, Array]:
+    return min(one[0], other[0]), one[1] + other[1]
 
 
 def _added_products(

@@ -21,12 +21,19 @@ from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from polymargin._native.simplex_blocks import DenseSystem
-from polymargin.blocks import first, total
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, PartitionedHinge, PartitionedPoint, features_of
 from polymargin.solvers._blocks import SimplexBlocks, blocks_of
-from polymargin.solvers._rows import Part, PartitionedRows, Rows, feasible_dual, first_slots, with_ones
+from polymargin.solvers._rows import (
+    Part,
+    PartitionedRows,
+    PartSummary,
+    Rows,
+    feasible_dual,
+    first_slots,
+    with_ones,
+)
 from polymargin.solvers._slots import Array, slots_of
 from polymargin.solvers.balance import balanced, balanced_blocks
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
@@ -186,18 +193,18 @@ class _PartitionedModel:
     def __init__(self, problem: PartitionedHinge):
         self.problem = problem
         self.parts = problem.blocks.map(Part.of, keep=True)
-        weight, n_losses = total(self.parts, Part.summed_weights)
-        self.mean_weight = weight / n_losses
-        atoms = self.parts.reduce(first, Part.atoms)
-        self.unknowns = _Unknowns(problem, problem.n_classes, problem.n_features, atoms)
-        self.unknowns.tilt += total(self.parts, Part.pulled_tilt)
+        self.summary = self.parts.reduce(PartSummary.__add__, Part.summary)
+        self.unknowns = _Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
+        self.unknowns.tilt += self.summary.tilt
 
     def first_system(self, start: PartitionedPoint | None) -> "_NewtonSystem":
         """Return the system at the first iterate."""
-        offset = self.parts.reduce(max, Part.largest_offset)
-        dual = None if start is None else start.dual
-        rows = self.parts.map(Part.first_rows, offset, dual, self.mean_weight, keep=True)
-        return _NewtonSystem(self.unknowns, PartitionedRows(rows), np.zeros_like(self.unknowns.tilt))
+        dual, summary = None if start is None else start.dual, self.summary
+        mean_weight = summary.weight / summary.n_losses
+        rows = PartitionedRows(
+            self.parts.map(Part.first_rows, summary.offset, dual, mean_weight, keep=True), summary.n_smooth > 0
+        )
+        return _NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
 
     def better(self, best: Judged | None, system: Any) -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
