@@ -61,7 +61,7 @@ def _serve(n_workers: int, connection) -> None:
     """Run a cluster in a process of its own, so that the sockets of this one are the client's alone."""
     quiet = logging.CRITICAL
     with LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=quiet
+        n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=quiet
     ) as cluster:
         connection.send(cluster.scheduler_address)
         connection.recv()

@@ -1,31 +1,14 @@
 """A worker that is killed in mid-fit: the fit goes on, and ends where it would have ended."""
 
-import logging
 import os
 import signal
-import warnings
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 from polymargin import MulticategorySVC, ProximalSVC
 from polymargin.distributed._blocks import DaskBlocks
 from tests.distributed.samples import chunked, fresh, make_sample
-
-
-@pytest.fixture
-def mortal():
-    """Return a client of two worker processes, one of which the test will kill."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        with (
-            LocalCluster(
-                n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
-            yield client
 
 
 def kill_one_worker_at_round(n, client, monkeypatch):
@@ -44,15 +27,16 @@ def kill_one_worker_at_round(n, client, monkeypatch):
     return rounds, pids
 
 
-def test_fits_survive_a_killed_worker(mortal, monkeypatch):
+def test_fits_survive_a_killed_worker(client, monkeypatch):
     X, y, weights = make_sample()
     chunks = (150, 0, 100, 150)
     for machine, n in ((ProximalSVC(C=2.0), 3), (MulticategorySVC(kernel="linear", tol=1e-4), 12)):
-        with mortal.as_current(), monkeypatch.context() as patch:
-            rounds, pids = kill_one_worker_at_round(n, mortal, patch)
+        with client.as_current(), monkeypatch.context() as patch:
+            rounds, pids = kill_one_worker_at_round(n, client, patch)
             model = fresh(machine).fit(*chunked(X, y, weights, chunks=chunks))
         assert len(rounds) > n
-        assert set(mortal.run(os.getpid).values()) != set(pids.values())
+        client.wait_for_workers(2)  # the dead one's nanny has started another
+        assert set(client.run(os.getpid).values()) != set(pids.values())
         undisturbed = fresh(machine).fit(*chunked(X, y, weights, chunks=chunks))
         np.testing.assert_allclose(model.coef_, undisturbed.coef_, rtol=0, atol=1e-8 * np.abs(model.coef_).max())
         assert model.certificate_.primal == pytest.approx(undisturbed.certificate_.primal, rel=1e-9)
