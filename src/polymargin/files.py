@@ -13,18 +13,19 @@ def check_writable(path: str | os.PathLike, name: str) -> Path:
     ValueError: --save: the folder /no/such/folder does not exist.
     """
     path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{name}: {path} is a folder, give the name of a file.")
+    if not path.parent.exists():
+        raise ValueError(f"{name}: the folder {path.parent} does not exist.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{name}: {path.parent} is not a folder.")
     try:
-        if path.is_dir():
-            raise ValueError(f"{name}: {path} is a folder, give the name of a file.")
-        if not path.parent.exists():
-            raise ValueError(f"{name}: the folder {path.parent} does not exist.")
-        if not path.parent.is_dir():
-            raise ValueError(f"{name}: {path.parent} is not a folder.")
+        with tempfile.TemporaryFile(dir=path.parent):
+            return path
     except OSError as error:
-        raise ValueError(f"{name}: {path} cannot be written: {error.strerror}.") from error
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise ValueError(f"{name}: no permission to write in the folder {path.parent}.")
-    return path
+        raise ValueError(
+            f"{name}: no file can be written in the folder {path.parent}: {error.strerror}."
+        ) from error
 
 
 def write_atomically(path: str | os.PathLike, content: bytes | str) -> Path:
