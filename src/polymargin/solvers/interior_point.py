@@ -78,12 +78,11 @@ class InteriorPoint:
         length, idle = 1.0, 0
         with Progress(settings, observer) as progress:
             for _ in progress:
-                primal, complementarity = system.objectives()
-                record = progress.record(primal, primal - complementarity)
-                if record.gap <= settings.tol:
+                record = progress.record(*system.objectives())
+                if record.gap <= settings.tolerance(record.primal):
                     previous = np.inf if best is None else best[1].gap
                     best = model.better(best, system)
-                    if best[1].within(settings.tol):
+                    if best[1].within(settings.tolerance(best[1].primal)):
                         break
                     advanced = best[1].gap < 0.9 * previous
                 else:
@@ -97,7 +96,7 @@ class InteriorPoint:
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
-        if best is None or not best[1].within(settings.tol):
+        if best is None or not best[1].within(settings.tolerance(best[1].primal)):
             best = model.better(best, system)
         return progress.finish(*best)
 
@@ -158,10 +157,12 @@ class _Model:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
         alpha = system.blocks.alpha
         dual = self.slots.to_dual(alpha * (self.slots.weight / row_sums(alpha))[:, None])
-        if not self.problem.fit_intercept:
-            return HingePoint(dual, np.zeros(len(self.basis)))
-        repaired = balanced(self.problem, dual)
-        return HingePoint(dual if repaired is None else repaired, self.basis @ system.Z[:, -1])
+        intercept = np.zeros(len(self.basis))
+        if self.problem.fit_intercept:
+            intercept = self.basis @ system.Z[:, -1]
+            repaired = balanced(self.problem, dual)
+            dual = dual if repaired is None else repaired
+        return HingePoint(dual, intercept)
 
 
 def _products(features: Any) -> Array | None:
@@ -216,7 +217,8 @@ def _first_system(model: _Model, start: HingePoint | None) -> "_NewtonSystem | D
         alpha = 0.7 * slots.from_dual(start.dual) + 0.3 * alpha
     offset = float(slots.offsets.max())
     epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
-    blocks = blocks_of(slots, model.basis, alpha, epigraph[:, None] - slots.offsets, epigraph)
+    slack = epigraph[:, None] - slots.offsets
+    blocks = blocks_of(slots, model.basis, alpha, slack, epigraph)
     Z = np.zeros_like(model.tilt)
     if isinstance(blocks, SimplexBlocks) and model.products is not None:
         return DenseSystem(
@@ -254,17 +256,18 @@ class _NewtonSystem:
         self.model, self.blocks, self.Z = model, blocks, Z
 
     def objectives(self) -> tuple[float, float]:
-        """Return the primal objective, and the complementarity, which is the gap once all conditions hold."""
+        """Return primal and dual objective, the latter less what the linear conditions miss."""
+        model = self.model
         losses, complementarity = self.blocks.objectives()
-        half_norm = 0.5 * float(np.vdot(self.Z, self.model.penalty * self.Z))
-        return half_norm + losses + float(np.vdot(self.model.tilt, self.Z)), complementarity
+        gradient = model.penalty * self.Z
+        self.residual = gradient + model.tilt + model.pull(self.blocks.pull())
+        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + model.tilt))
+        return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
 
     def linearise(self) -> float:
-        """Factor the reduced matrix at the iterate; return the mean of the products."""
-        model, blocks = self.model, self.blocks
-        mu = blocks.linearise()
-        self.solve = _factorise(model.normal_matrix(blocks))
-        self.residual = model.penalty * self.Z + model.tilt + model.pull(blocks.pull())
+        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
+        mu = self.blocks.linearise()
+        self.solve = _factorise(self.model.normal_matrix(self.blocks))
         return mu
 
     def predict(self) -> float:
