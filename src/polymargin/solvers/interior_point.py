@@ -37,8 +37,8 @@ Solve = Callable[[Array], Array]
 CHUNK_ENTRIES = 2**18
 """Entries of the features that are weighted at a time: about the size of a core's cache."""
 
-PRODUCT_ENTRIES = 2**22
-"""Products of features with each other that are worth keeping: they make all weighted Grams one product."""
+PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
+"""Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
 
 INTERCEPT_DAMPING = 1e-13
 """Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
@@ -49,8 +49,11 @@ CORRECTIONS = 2
 REFINEMENTS = 5
 """Most times that a direction is solved for again to remove rounding."""
 
-PATIENCE = 5
-"""Iterations without progress after which rounding is taken to allow no more."""
+PATIENCE = 20
+"""Iterations near the solution without progress after which rounding is taken to allow no more."""
+
+MOST_SHORT_STEPS = 30
+"""Short steps in a row after which the iterate is taken to be stuck; curved losses take some on their way."""
 
 
 class InteriorPoint:
@@ -75,7 +78,7 @@ class InteriorPoint:
         model = _Model(problem, self.features)
         system = _first_system(model, start)
         best: tuple[HingePoint, Certificate] | None = None
-        length, idle = 1.0, 0
+        idle = short = 0
         with Progress(settings, observer) as progress:
             for _ in progress:
                 record = progress.record(*system.objectives())
@@ -84,15 +87,12 @@ class InteriorPoint:
                     best = model.better(best, system)
                     if best[1].within(settings.tolerance(best[1].primal)):
                         break
-                    advanced = best[1].gap < 0.9 * previous
-                else:
-                    advanced = length > 0.05
-                idle = 0 if advanced else idle + 1
-                if idle == PATIENCE:
+                    idle = 0 if best[1].gap < 0.9 * previous else idle + 1
+                if idle == PATIENCE or short == MOST_SHORT_STEPS:
                     progress.status = Status.STALLED
                     break
                 try:
-                    length = _predictor_corrector(system)
+                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
@@ -168,7 +168,7 @@ class _Model:
 def _products(features: Any) -> Array | None:
     """Return the products (n, p(p+1)/2) of the features with each other, where they are few enough to keep."""
     n, p = features.shape
-    if sparse.issparse(features) or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
+    if sparse.issparse(features) or p > PRODUCT_FEATURES or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
         return None
     first, second = np.triu_indices(p)
     return np.ascontiguousarray(features[:, first] * features[:, second])
