@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -18,11 +18,15 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Context:
-    """What one repetition is given: its own seed, whether to be quick, and where real data are."""
+    """What one repetition is given: its own seed, whether to be quick, where real data are, and its number.
+
+    The number lets a table make fewer repetitions of what takes long.
+    """
 
     seed: int
     quick: bool = False
     data_home: str | None = None
+    repetition: int = 0
 
     def seeds(self, n: int) -> list[int]:
         """Return n further seeds, for the parts of a repetition."""
@@ -60,7 +64,7 @@ class Table:
     repetition : computes the numbers of one repetition by key, from its context alone.
     repetitions : how many a full run makes.
     paper_repetitions : how many the paper made, where it says so.
-    centre : what is reported over the repetitions.
+    medians : the measures (last parts of keys) whose median over the repetitions is reported, not the mean.
     tolerance : difference, in units of the table, up to which two numbers count as equal, beyond chance.
     digits : decimals to print.
     notes : what readers must know, such as where the paper leaves room.
@@ -72,7 +76,7 @@ class Table:
     repetition: Callable[[Context], Mapping[Key, float]]
     repetitions: int
     paper_repetitions: int | None = None
-    centre: Literal["mean", "median"] = "mean"
+    medians: Key = ()
     tolerance: float = 0.0
     digits: int = 2
     notes: str = ""

@@ -49,11 +49,12 @@ def summarise(table: Table, records: Sequence[Record]) -> list[Row]:
     """Average over the repetitions; the keys in the paper's order, then what is ours alone."""
     ours = dict.fromkeys(key for record in records for key in record.values)
     keys = [key for key in table.paper if key in ours] + [key for key in ours if key not in table.paper]
-    inflation = NORMAL_MEDIAN if table.centre == "median" else 1.0
     rows = []
     for key in keys:
+        by_median = key[-1] in table.medians
+        inflation = NORMAL_MEDIAN if by_median else 1.0
         values = np.array([record.values[key] for record in records if key in record.values])
-        centre = np.median(values) if table.centre == "median" else values.mean()
+        centre = np.median(values) if by_median else values.mean()
         error = inflation * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
         theirs = table.paper.get(key)
         their_error = None
@@ -102,11 +103,12 @@ def to_markdown(name: str, table: Table, header: dict, records: Sequence[Record]
     command = f"python -m reproductions {paper} {stem} --repetitions {len(records)}"
     if header["quick"]:
         command += " --quick"
+    seconds = np.mean([record.seconds for record in records])
     lines = [
         f"### {name}: {table.title}",
         "",
-        f"`{command}` with version {header['version']}, seeds {records[0].seed} and following; "
-        f"{table.centre} of {len(records)} repetition{'s' * (len(records) != 1)}, standard errors in brackets.",
+        f"`{command}` with version {header['version']}, {_seeds(name, records)}; {_averages(table, records)}, "
+        f"standard errors in brackets; {seconds:.1f} CPU seconds a repetition.",
         "",
         "Quick version, too small to judge." if header["quick"] else f"**Verdict: {verdict(table, rows)}.**",
         "",
@@ -120,6 +122,17 @@ def to_markdown(name: str, table: Table, header: dict, records: Sequence[Record]
     if table.notes:
         lines += ["", table.notes]
     return "\n".join(lines) + "\n"
+
+
+def _seeds(name: str, records: Sequence[Record]) -> str:
+    return (
+        f"seed {records[0].seed}" if len(records) == 1 else f"seeds from {records[0].seed} on (see {name}.jsonl)"
+    )
+
+
+def _averages(table: Table, records: Sequence[Record]) -> str:
+    medians = f", medians of {' and '.join(table.medians)}" if table.medians else ""
+    return f"means{medians} over {len(records)} repetition{'s' * (len(records) != 1)}"
 
 
 def _with_error(value: float, error: float | None, digits: int) -> str:

@@ -30,7 +30,7 @@ def test_summary_is_means_with_standard_errors():
     assert row.ours == 3.0
     assert row.error == pytest.approx(np.std([1, 2, 6], ddof=1) / np.sqrt(3))
     assert (row.theirs, row.their_error, row.difference) == (2.0, 1.0, 1.0)
-    (row,) = summarise(table_of({}, centre="median"), records_of({("a",): [1.0, 2.0, 6.0]}))
+    (row,) = summarise(table_of({}, medians=("a",)), records_of({("a",): [1.0, 2.0, 6.0]}))
     assert row.ours == 2.0
 
 
