@@ -1,6 +1,6 @@
 """What a table or a figure of a paper declares; its module holds one of these under the name REPRODUCTION."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,29 @@ class Theirs:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A number of ours, over the repetitions, beside theirs."""
+
+    key: Key
+    ours: float
+    error: float
+    repetitions: int
+    theirs: float | None
+    their_error: float | None
+    judged: bool
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus theirs."""
+        return None if self.theirs is None else self.ours - self.theirs
+
+    def agrees(self, tolerance: float) -> bool:
+        """Tell whether the difference is within the tolerance and two standard errors."""
+        chance = 2.0 * np.hypot(np.nan_to_num(self.error), self.their_error or 0.0)
+        return self.difference is not None and abs(self.difference) <= tolerance + chance + 1e-12
+
+
+@dataclass(frozen=True)
 class Table:
     """A table: a function that computes one repetition, and the paper's numbers.
 
@@ -68,6 +91,8 @@ class Table:
     tolerance : difference, in units of the table, up to which two numbers count as equal, beyond chance.
     digits : decimals to print.
     notes : what readers must know, such as where the paper leaves room.
+    plot : draws the summarised rows, where the paper has a figure.
+    judge : returns the verdict, where the paper makes claims and prints no numbers.
     """
 
     title: str
@@ -80,6 +105,8 @@ class Table:
     tolerance: float = 0.0
     digits: int = 2
     notes: str = ""
+    plot: Callable[[Sequence[Row]], Any] | None = None
+    judge: Callable[[Sequence[Row]], str] | None = None
 
 
 @dataclass(frozen=True)

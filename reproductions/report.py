@@ -2,14 +2,14 @@
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from reproductions.declare import Key, Table
+from reproductions.declare import Row, Table
 from reproductions.run import Record
 
 LEVEL_SHARE = 0.8
@@ -20,29 +20,6 @@ ORDER_CORRELATION = 0.8
 
 NORMAL_MEDIAN = np.sqrt(np.pi / 2)
 """Standard error of a median in units of that of a mean, for normal numbers."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A number of ours, over the repetitions, beside theirs."""
-
-    key: Key
-    ours: float
-    error: float
-    repetitions: int
-    theirs: float | None
-    their_error: float | None
-    judged: bool
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus theirs."""
-        return None if self.theirs is None else self.ours - self.theirs
-
-    def agrees(self, tolerance: float) -> bool:
-        """Tell whether the difference is within the tolerance and two standard errors."""
-        chance = 2.0 * np.hypot(np.nan_to_num(self.error), self.their_error or 0.0)
-        return self.difference is not None and abs(self.difference) <= tolerance + chance + 1e-12
 
 
 def summarise(table: Table, records: Sequence[Record]) -> list[Row]:
@@ -68,6 +45,8 @@ def summarise(table: Table, records: Sequence[Record]) -> list[Row]:
 
 def verdict(table: Table, rows: Sequence[Row]) -> str:
     """Judge: reproduced, reproduced in order and not in level, or not reproduced; with the counts behind it."""
+    if table.judge is not None:
+        return table.judge(rows)
     compared = [row for row in rows if row.judged]
     if not compared:
         return "not comparable: the paper prints no numbers for it"
@@ -104,6 +83,7 @@ def to_markdown(name: str, table: Table, header: dict, records: Sequence[Record]
     if header["quick"]:
         command += " --quick"
     seconds = np.mean([record.seconds for record in records])
+    uneven = len({row.repetitions for row in rows}) > 1
     lines = [
         f"### {name}: {table.title}",
         "",
@@ -112,13 +92,14 @@ def to_markdown(name: str, table: Table, header: dict, records: Sequence[Record]
         "",
         "Quick version, too small to judge." if header["quick"] else f"**Verdict: {verdict(table, rows)}.**",
         "",
-        "| " + " | ".join([*table.parts, "ours", "theirs", "difference"]) + " |",
-        "|" + "---|" * len(table.parts) + "---:|---:|---:|",
+        "| " + " | ".join([*table.parts, "ours", "theirs", "difference", *["repetitions"] * uneven]) + " |",
+        "|" + "---|" * len(table.parts) + "---:|---:|---:|" + "---:|" * uneven,
     ]
     for row in rows:
         difference = "" if row.difference is None else f"{row.difference:+.{table.digits}f}"
         ours = _with_error(row.ours, row.error, table.digits)
-        lines.append("| " + " | ".join([*row.key, ours, _theirs(row, table.digits), difference]) + " |")
+        cells = [*row.key, ours, _theirs(row, table.digits), difference, *[str(row.repetitions)] * uneven]
+        lines.append("| " + " | ".join(cells) + " |")
     if table.notes:
         lines += ["", table.notes]
     return "\n".join(lines) + "\n"
@@ -145,9 +126,25 @@ def _theirs(row: Row, digits: int) -> str:
 
 
 def write_report(name: str, table: Table, header: dict, records: Sequence[Record], results: Path) -> str:
-    """Write NAME.csv and NAME.md beside the results, and return the Markdown."""
+    """Write NAME.csv, NAME.md and, where the table is also a picture, NAME.svg and NAME.png beside the results."""
     rows = summarise(table, records)
+    if table.plot is not None:
+        save_figure(name, lambda: table.plot(rows), results)
     markdown = to_markdown(name, table, header, records, rows)
     results.with_suffix(".csv").write_text(to_csv(table, rows))
     results.with_suffix(".md").write_text(markdown)
     return markdown
+
+
+def save_figure(name: str, draw: Callable[[], Any], path: Path) -> None:
+    """Draw and write NAME.svg and NAME.png; the same figure is the same file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    # Ids in an SVG are random unless salted.
+    matplotlib.rcParams["svg.hashsalt"] = name
+    drawn = draw()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for suffix, metadata in ((".svg", {"Date": None}), (".png", None)):
+        drawn.savefig(path.with_suffix(suffix), metadata=metadata, bbox_inches="tight", dpi=80)
+    matplotlib.pyplot.close(drawn)

@@ -23,4 +23,6 @@ def draw(context: Context) -> Any:
     return figure
 
 
-REPRODUCTION = Figure("target functions of the three-class example", draw, "Exact: there is nothing to estimate.")
+REPRODUCTION = Figure(
+    "Figure 1: target functions of the three-class example", draw, "Exact: there is nothing to estimate."
+)

@@ -24,4 +24,4 @@ def draw(context: Context) -> Any:
     return figure
 
 
-REPRODUCTION = Figure("scores of MSVM and one-versus-rest on the three-class example", draw)
+REPRODUCTION = Figure("Figure 2: scores of MSVM and one-versus-rest on the three-class example", draw)

@@ -68,7 +68,7 @@ def _folds(sample: Bunch, points: list[Point]) -> list[float]:
 
 
 REPRODUCTION = Table(
-    title="tuning criteria and their inefficiencies",
+    title="Table 1: tuning criteria and their inefficiencies",
     parts=("criterion", "measure"),
     paper=PAPER,
     repetition=repetition,

@@ -94,7 +94,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="error rates on wine, glass, waveform and vehicle",
+    title="Table 3: error rates on wine, glass, waveform and vehicle",
     parts=("data", "method"),
     paper=PAPER,
     repetition=repetition,

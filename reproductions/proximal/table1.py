@@ -56,7 +56,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="linear OFRQP and MPSVM, tenfold correctness in percent",
+    title="Table 1: linear OFRQP and MPSVM, tenfold correctness in percent",
     parts=("data", "method", "measure"),
     paper=PAPER,
     repetition=repetition,

@@ -59,7 +59,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="nonlinear OFRQP and BR-MPSVM, tenfold correctness in percent",
+    title="Table 2: nonlinear OFRQP and BR-MPSVM, tenfold correctness in percent",
     parts=("data", "method", "measure"),
     paper=PAPER,
     repetition=repetition,

@@ -1,7 +1,7 @@
 """The utility matrices (16), and what Tables 1 and 2 of Liu, Wu & He share."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -60,3 +60,15 @@ def best(machines: Iterable[Any], tuning: Bunch, matrix: np.ndarray) -> Any:
 def bayes_utility(test: Bunch, matrix: np.ndarray) -> float:
     """Return the utility of the best rule on the rows of a sample, times 100."""
     return 100.0 * float((test.probabilities @ matrix).max(axis=1).mean())
+
+
+def draw_boundaries(ax: Any, predict: Callable[[np.ndarray], np.ndarray], colour: str, label: str | None) -> None:
+    """Draw where predictions of three classes change in [-3, 3]^2: solid lines if labelled, else dashed."""
+    side = np.linspace(-3.0, 3.0, 300)
+    points = np.column_stack([part.ravel() for part in np.meshgrid(side, side)])
+    regions = predict(points).reshape(300, 300)
+    style = "dashed" if label is None else "solid"
+    for j in range(2):
+        ax.contour(side, side, regions > j, levels=[0.5], colors=colour, linewidths=0.8, linestyles=style)
+    if label is not None:
+        ax.plot([], [], color=colour, label=label)

@@ -50,7 +50,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="utilities (times 100) on Example 2",
+    title="Table 1: utilities (times 100) on Example 2",
     parts=("method", "utility", "a"),
     paper=PAPER,
     repetition=repetition,

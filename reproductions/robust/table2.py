@@ -36,7 +36,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="utilities (times 100) on Example 3, a = 0.4",
+    title="Table 2: utilities (times 100) on Example 3, a = 0.4",
     parts=("method", "utility"),
     paper=PAPER,
     repetition=repetition,

@@ -60,7 +60,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="pen digits 3, 6, 9: shares of predictions, U_2",
+    title="Table 3, pen digits 3, 6, 9: shares of predictions, U_2",
     parts=("start", "a", "true", "predicted"),
     paper=PAPER,
     repetition=repetition,

@@ -27,7 +27,7 @@ def draw(context: Context) -> Any:
 
 
 REPRODUCTION = Figure(
-    title="genes by pairs of tumours: black where the gene separates the pair",
+    title="Figure 1: genes by pairs of tumours: black where the gene separates the pair",
     draw=draw,
     notes="The stored SRBCT data carry no gene names: rows are numbered as there.",
 )

@@ -41,7 +41,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="SRBCT: errors and selected genes",
+    title="Table 3, SRBCT: errors and selected genes",
     parts=("data", "method", "measure"),
     paper=PAPER,
     repetition=repetition,
