@@ -111,8 +111,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: a function that draws it."""
+    """A figure: a function that draws it, what was seen when it was drawn in full, and what readers must know."""
 
     title: str
     draw: Callable[[Context], Any]
+    verdict: str
     notes: str = ""

@@ -78,10 +78,7 @@ def to_csv(table: Table, rows: Sequence[Row]) -> str:
 
 def to_markdown(name: str, table: Table, header: dict, records: Sequence[Record], rows: Sequence[Row]) -> str:
     """Return a section about the table: command, verdict, numbers, notes."""
-    paper, stem = name.split("/")
-    command = f"python -m reproductions {paper} {stem} --repetitions {len(records)}"
-    if header["quick"]:
-        command += " --quick"
+    command = f"{header['command']} --repetitions {len(records)}"
     seconds = np.mean([record.seconds for record in records])
     uneven = len({row.repetitions for row in rows}) > 1
     lines = [

@@ -24,5 +24,8 @@ def draw(context: Context) -> Any:
 
 
 REPRODUCTION = Figure(
-    "Figure 1: target functions of the three-class example", draw, "Exact: there is nothing to estimate."
+    title="Figure 1: target functions of the three-class example",
+    draw=draw,
+    verdict="reproduced, exactly",
+    notes="Exact: there is nothing to estimate.",
 )

@@ -20,8 +20,9 @@ def draw(context: Context) -> Any:
 
 
 REPRODUCTION = Figure(
-    "Figure 5 on simulated radiance-like data: regions with costs 1 and 1.5",
-    draw,
-    "Simulated: the paper's profiles are not public. Circles are clear sky, triangles liquid and crosses ice "
-    "clouds.",
+    title="Figure 5 on simulated radiance-like data: regions with costs 1 and 1.5",
+    draw=draw,
+    verdict="not reproducible, the data are not public; the effect is shown on simulated data",
+    notes="Simulated: the paper's profiles are not public. Circles are clear sky, triangles liquid and crosses "
+    "ice clouds.",
 )

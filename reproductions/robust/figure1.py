@@ -30,8 +30,9 @@ def draw(context: Context) -> Any:
 
 
 REPRODUCTION = Figure(
-    "Figure 1: linear boundaries that move with the utilities",
-    draw,
-    "1600 rows as in the paper, C = .1, two starts. Dashed: the Bayes rules, which the paper does not draw. As "
-    "there, the region of class 1 shrinks with U_1 and U_2 and grows with U_3.",
+    title="Figure 1: linear boundaries that move with the utilities",
+    draw=draw,
+    verdict="reproduced",
+    notes="1600 rows as in the paper, C = .1, two starts. Dashed: the Bayes rules, which the paper does not "
+    "draw. As there, the region of class 1 shrinks with U_1 and U_2 and grows with U_3.",
 )

@@ -30,8 +30,9 @@ def draw(context: Context) -> Any:
 
 
 REPRODUCTION = Figure(
-    "Figure 2: regions of the Gaussian kernel that move with the utilities",
-    draw,
-    "800 rows as in the paper, gamma = .25, C = .1, two starts; titles give the share of rows predicted as "
+    title="Figure 2: regions of the Gaussian kernel that move with the utilities",
+    draw=draw,
+    verdict="reproduced in order",
+    notes="800 rows as in the paper, gamma = .25, C = .1, two starts; titles give the share of rows predicted as "
     "labelled. The paper's regions of class 1 dissolve for U_2 and large a: its single start collapses there.",
 )

@@ -25,7 +25,8 @@ def top_genes(context: Context, name: str, n_genes: int = 500) -> Bunch:
 def top_pages(context: Context, n_terms: int = 100) -> Bunch:
     """Return the 1,396 WebKB pages with the class sizes of the paper: their highest terms, standardised."""
     pages = context.fetch("webkb")
-    weighted = log_entropy(pages.data[pages.test_indices])
+    rows = pages.test_indices[:: 5 if context.quick else 1]
+    weighted = log_entropy(pages.data[rows])
     terms = top_terms(weighted, 20 if context.quick else n_terms)
     X = StandardScaler().fit_transform(weighted[:, terms].toarray())
-    return Bunch(data=X, target=pages.target[pages.test_indices], names=np.asarray(pages.feature_names)[terms])
+    return Bunch(data=X, target=pages.target[rows], names=np.asarray(pages.feature_names)[terms])

@@ -29,5 +29,6 @@ def draw(context: Context) -> Any:
 REPRODUCTION = Figure(
     title="Figure 2: terms by pairs of kinds of pages: black where the term separates the pair",
     draw=draw,
+    verdict="reproduced in order: many terms separate some pairs only",
     notes="One split of the 1,396 pages, as of Table 4.",
 )
