@@ -50,12 +50,14 @@ class Method:
     make : returns the classifier for C and a point.
     Cs, points : the grid, every C with every point.
     path : fits the classifier of a point for all C at once, where that is cheaper than one by one.
+    tuned_once : whether what the first fold chooses serves all folds, to save time.
     """
 
     make: Callable[..., Any]
     Cs: tuple[float, ...]
     points: tuple[Mapping[str, float], ...] = ({},)
     path: Callable[..., list] | None = None
+    tuned_once: bool = False
 
     def fitted(self, X: np.ndarray, y: np.ndarray, point: Mapping[str, float]) -> list:
         """Return the machines of all C."""
@@ -76,14 +78,15 @@ class Method:
 
 def tenfold(X: np.ndarray, y: np.ndarray, method: Method, folds: Iterable, seed: int) -> tuple[list, list, float]:
     """Return training and test correctness of the folds in percent, and the CPU seconds of the final fits."""
-    train_scores, test_scores, seconds = [], [], 0.0
+    train_scores, test_scores, seconds, final = [], [], 0.0, None
     for train, test in folds:
         # A class with one row in the training part cannot be split in proportion.
         kept, tuning = train_test_split(train, test_size=0.1, random_state=seed)
         with warnings.catch_warnings():
             # On raw data, variables of very different scales stop some fits short of their tolerance.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            final = method.tuned(X, y, kept, tuning)
+            if final is None or not method.tuned_once:
+                final = method.tuned(X, y, kept, tuning)
             start = time.process_time()
             final.fit(X[train], y[train])
             seconds += time.process_time() - start

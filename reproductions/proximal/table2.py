@@ -45,7 +45,7 @@ def _methods(name: str) -> dict[str, Method]:
         return make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(C=C, gamma=gamma)))
 
     return {
-        "OFRQP": Method(one_from_rest, tuple(2.0**i for i in range(0, 16, 5)), _WIDTHS),
+        "OFRQP": Method(one_from_rest, tuple(2.0**i for i in range(0, 16, 5)), _WIDTHS, tuned_once=True),
         "BR-MPSVM": Method(proximal, tuple(2.0**i for i in range(5, 36, 5)), _WIDTHS, _scaled_path),
     }
 
@@ -67,7 +67,8 @@ REPRODUCTION = Table(
     paper_repetitions=1,
     tolerance=2.0,
     digits=2,
-    notes="Standardised data (the paper does not say what it did). Gaussian kernel, "
-    "mu = 2^-7, 2^-5, ..., 2^1; nu = 2^5, 2^10, ..., 2^35 for BR-MPSVM and 1, 2^5, 2^10, 2^15 for OFRQP, a part "
-    "of the paper's grid. Vehicle and Segment have a kernel reduced to 15 % of the rows for BR-MPSVM.",
+    notes="Standardised data (the paper does not say what it did). Gaussian kernel, mu = 2^-7, 2^-5, ..., 2^1; "
+    "nu = 2^5, 2^10, ..., 2^35 for BR-MPSVM and 1, 2^5, 2^10, 2^15 for OFRQP, a part of the paper's grid; "
+    "OFRQP's choice in the first fold serves all. Vehicle and Segment have a kernel reduced to 15 % of the rows "
+    "for BR-MPSVM.",
 )
