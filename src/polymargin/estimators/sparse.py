@@ -221,6 +221,11 @@ class SparseSVC(SparseClassifier):
     2        1  0 > 1 = 2
     """
 
+    _why_in_memory = (
+        "it selects among many variables of few rows, which one machine holds, and its solvers need the columns of "
+        "all of them"
+    )
+
     def __init__(
         self,
         C=1.0,

@@ -286,7 +286,7 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return class_scores(self.estimator_, X, self.classes_)
 
     def _losses(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return paper_loss(scores) if _minimises_paper_loss(self.estimator_) else gap_loss(scores)
+        return prediction_losses(self.estimator_, scores)
 
     def _label(self, scores: NDArray[np.float64]) -> NDArray:
         labels = self.classes_[scores.argmax(axis=1)]
@@ -302,6 +302,11 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         inner = get_tags(self.estimator).input_tags
         tags.input_tags.sparse, tags.input_tags.pairwise = inner.sparse, inner.pairwise
         return tags
+
+
+def prediction_losses(machine: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Loss of the predicted class: the paper's where the machine minimises it, else minus the winner's lead."""
+    return paper_loss(scores) if _minimises_paper_loss(machine) else gap_loss(scores)
 
 
 def paper_loss(scores: NDArray[np.float64]) -> NDArray[np.float64]:
