@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from polymargin import MulticategorySVC, RobustSVC, SparseSVC, expected_cost, report
 from polymargin.report.calibration import Calibration
 from polymargin.report.evidence import Evidence
-from polymargin.report.sections import TABLE_ROWS
+from polymargin.report.predictions import TABLE_ROWS
 from tests.report.models import COMMON, NAMES, OWN, fitted, page_of, wine
 from tests.simulate import blobs
 
