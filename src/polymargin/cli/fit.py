@@ -48,9 +48,7 @@ def fit(
     C: Annotated[float | None, typer.Option("--C", help="Weight of the losses against the penalty.")] = None,
     kernel: Annotated[Kernel | None, typer.Option(help="The kernel, where the method has a choice.")] = None,
     landmarks: Annotated[int | None, typer.Option(help="Kernel points, for many rows.", min=1)] = None,
-    test_size: Annotated[
-        float | None, typer.Option(help="Share of rows held out; 0 for none. [default: 0.25]")
-    ] = None,
+    test_size: Annotated[float | None, typer.Option(help="Share of rows held out (0.25; 0: none).")] = None,
     test: Annotated[Path | None, typer.Option(help="File of held-out rows, instead of --test-size.")] = None,
     reject: Annotated[bool, typer.Option("--reject", help="Learn when to reject a prediction.")] = False,
     save: Annotated[Path | None, typer.Option(help="Where to save the model (.skops).")] = None,
