@@ -222,8 +222,7 @@ class SparseSVC(SparseClassifier):
     """
 
     _why_in_memory = (
-        "it selects among many variables of few rows, which one machine holds, and its solvers need whole "
-        "columns"
+        "it selects among many variables of few rows, which one machine holds, and its solvers need whole columns"
     )
 
     def __init__(
