@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
@@ -18,6 +19,7 @@ from polymargin.problems.proximal import NormalEquations, ProximalRows, Sides
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.refinement import Refinement, margin_sums, refine, refine_rows, rows_within_margins
 from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
+from polymargin.solvers.scanned_refinement import SCANNED_ROWS, refine_by_scans
 
 KEPT_BYTES = 2**27
 """Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
@@ -167,7 +169,9 @@ class ProximalSVC(MomentClassifier):
         self
         """
         settings = self._check_arguments()
-        data = self._training_set(X, y, sample_weight)
+        # NaN and infinity show in the moments of the rows, which spares a pass to look for them
+        show = self.kernel == "linear" and self.landmarks is None and sample_weight is None
+        data = self._training_set(X, y, sample_weight, check_finite=not show)
         self._observer()
         solution = self._fit_prepared(data, self._features(data), settings)
         self._conclude(solution, settings.tol)
@@ -178,6 +182,8 @@ class ProximalSVC(MomentClassifier):
     ) -> Solution[NDArray[np.float64]]:
         """Solve, refine and store; also for searches that have chosen the features."""
         moments, problem, rows = self._state(data, features)
+        if moments is None or not np.isfinite(moments.grams).all():
+            assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
         if problem is not None:
             solution = NormalEquationsSolver(rows).solve(problem, settings)
         else:
@@ -210,11 +216,14 @@ class ProximalSVC(MomentClassifier):
         """Store the solution Z (q, k) of the problem and refine it."""
         self._store(data.classes, features, moments, Z)
         if self.refine:
-            products = rows.products(Z[:-1])
             geometry = self._geometry(_totals(data))
-            refinement = refine_rows(products, data.labels, data.weights, *geometry, self.C)
+            if len(data.labels) >= SCANNED_ROWS:
+                refinement, within = refine_by_scans(rows, Z[:-1], *geometry, self.C)
+            else:
+                products = rows.products(Z[:-1])
+                refinement = refine_rows(products, data.labels, data.weights, *geometry, self.C)
+                within = rows_within_margins(products, data.labels, refinement.scale, refinement.offset)
             self._set_refined(refinement)
-            within = rows_within_margins(products, data.labels, refinement.scale, refinement.offset)
             self.support_ = data.rows[within]
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
             self.landmarks_ = data.rows[features.landmarks]
