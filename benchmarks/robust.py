@@ -26,7 +26,7 @@ from tests.oracles import hinge_program
 
 CONTEXT = multiprocessing.get_context("fork")
 TOL = 1e-8
-RIVAL_LIMIT = 20.0
+RIVAL_LIMIT = 15.0
 """Seconds that another solver gets for one problem."""
 
 PARTS = {

@@ -58,7 +58,7 @@ class DCAlgorithm:
                     reached = RobustPoint(step.point, tangent)
                     here = _Scores.of(problem, reached)
                     ahead = here if previous is None else here.boosted(problem, previous)
-                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / problem.n_pairs
+                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / len(problem.losses.weight)
                     following = problem.linearise(ahead.F, tangent, off_by)
                     settled = following.equals(tangent)
                     if exactly or not settled or step.certificate.within(0.1 * settings.tol):
