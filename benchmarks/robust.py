@@ -31,7 +31,7 @@ RIVAL_LIMIT = 15.0
 
 PARTS = {
     "small": [("linear", n, k, p) for n in (400, 1000) for k in (3, 5, 10) for p in (2, 16)],
-    "large": [("linear", 5000, k, p) for k in (3, 5, 10) for p in (2, 16)],
+    "large": [("linear", 5000, k, p) for k in (10, 5, 3) for p in (16, 2)],
     "rbf": [("rbf", n, k, p) for n in (200, 500, 1000, 2000) for k, p in ((3, 2), (5, 16))],
 }
 QUICK = [("linear", 400, 3, 2), ("linear", 400, 3, 16), ("linear", 1000, 3, 16), ("rbf", 200, 3, 2)]
