@@ -86,7 +86,7 @@ def test_the_list_names_every_table_and_figure_that_the_papers_have():
     expected = {
         "multicategory": "table1 table2 table3 table4 replicates figure1 figure2 figure4 figure5 radiance",
         "proximal": "table1 table2 figures2to4 figures5and6",
-        "sparse": "example1 example2 table3 table4 figure1 figure2",
+        "sparse": "example1 example2 example1lee example2lee table3 table4 figure1 figure2",
         "shared": "figure1 figure2 figure2relations figure2reduced",
         "robust": "table1 table2 table3 figure1 figure2",
     }
