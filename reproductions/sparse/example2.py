@@ -34,7 +34,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="class-specific variable selection, Example 2",
+    title="Tables 1 and 2, Example 2: class-specific variable selection",
     parts=("method", "loss", "measure"),
     paper=paper_numbers(TABLE1, TABLE2, PAIRS),
     repetition=repetition,

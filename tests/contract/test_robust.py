@@ -5,13 +5,14 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import RobustSVC
+from polymargin.problems.robust import LOSSES
 from tests.simulate import blobs
 
 
 @parametrize_with_checks(
     [
-        RobustSVC(),
-        RobustSVC(kernel="rbf", cost_matrix="ordinal"),
+        *(RobustSVC(loss=loss, kernel=kernel) for loss in LOSSES for kernel in ("linear", "rbf")),
+        RobustSVC(cost_matrix="ordinal"),
     ]
 )
 def test_scikit_learn(estimator, check):

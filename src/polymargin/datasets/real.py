@@ -1,7 +1,7 @@
 """Real data sets of the papers and of our benchmarks: read from a folder, else downloaded once from OpenML."""
 
+import io
 import os
-import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 
 from polymargin.checks import check_choice
+from polymargin.files import write_atomically
 
 FOLDER_VARIABLE = "POLYMARGIN_DATA"
 
@@ -174,6 +175,6 @@ def _download(name: str, benchmark: Benchmark, path: Path) -> Bunch:
 def _write(stored: Bunch, path: Path) -> None:
     """Keep the set; a run that dies half-way leaves no broken file under the final name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
-        np.savez_compressed(file, X=stored.data, y=stored.target, feature_names=stored.feature_names)
-    os.replace(file.name, path)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, X=stored.data, y=stored.target, feature_names=stored.feature_names)
+    write_atomically(path, buffer.getvalue())

@@ -221,6 +221,10 @@ class SparseSVC(SparseClassifier):
     2        1  0 > 1 = 2
     """
 
+    _why_in_memory = (
+        "it selects among many variables of few rows, which one machine holds, and its solvers need whole columns"
+    )
+
     def __init__(
         self,
         C=1.0,

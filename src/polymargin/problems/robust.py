@@ -156,6 +156,11 @@ class RobustProblem:
     loss: str = "hinge"
 
     @property
+    def n_pairs(self) -> int:
+        """Number of pairs of positive weight."""
+        return int(np.count_nonzero(self.weight))
+
+    @property
     def losses(self) -> SimplexLosses:
         """The convex part of the losses, one simplex a pair (example, class) of positive weight."""
         example, anchor = np.nonzero(self.weight)
@@ -212,12 +217,16 @@ class RobustProblem:
         """Return the scores of the functions with coefficients `R`, and the objective (8) there."""
         H = self.gram.matmul(R)
         F = H + intercept
+        return F, 0.5 * float(np.vdot(R, H)) + self.truncated_losses(F)
+
+    def truncated_losses(self, F: NDArray[np.float64]) -> float:
+        """Return the weighted sum of the truncated losses at the scores `F`."""
         at_pairs = np.maximum(margins(F), self.truncation)
         if self.loss == "hinge":
             values = np.maximum(1.0 - at_pairs, 0.0)
         else:
             values = Curve(self.loss, self.truncation).value(-at_pairs)
-        return F, 0.5 * float(np.vdot(R, H)) + float(np.vdot(self.weight, values))
+        return float(np.vdot(self.weight, values))
 
     def certify(self, point: RobustPoint) -> Certificate:
         """Measure a point afresh.
