@@ -110,20 +110,6 @@ class TrainingSet:
         return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 
 
-def is_dask_collection(X: Any) -> bool:
-    """Tell whether `X` is a Dask collection, without importing Dask."""
-    return not isinstance(X, type) and getattr(X, "__dask_graph__", None) is not None
-
-
-def _dask_drivers() -> Any:
-    """Return `polymargin.distributed`: the one place from which it is reached, only when a collection has come."""
-    try:
-        from polymargin import distributed
-    except ImportError as error:
-        raise ImportError("Dask collections need the extra [dask]: pip install 'polymargin[dask]'.") from error
-    return distributed
-
-
 def _are_few_integers(y: NDArray) -> bool:
     """Tell whether labels are integers in a range so narrow that they can be counted instead of sorted."""
     if y.dtype.kind not in "iu" or len(y) == 0:
@@ -139,6 +125,20 @@ def _encoded_integers(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
     present = np.bincount(places) > 0
     classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
     return classes, places if present.all() else (np.cumsum(present) - 1)[places]
+
+
+def is_dask_collection(X: Any) -> bool:
+    """Tell whether `X` is a Dask collection, without importing Dask."""
+    return not isinstance(X, type) and getattr(X, "__dask_graph__", None) is not None
+
+
+def _dask_drivers() -> Any:
+    """Return `polymargin.distributed`: the one place from which it is reached, only when a collection has come."""
+    try:
+        from polymargin import distributed
+    except ImportError as error:
+        raise ImportError("Dask collections need the extra [dask]: pip install 'polymargin[dask]'.") from error
+    return distributed
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):

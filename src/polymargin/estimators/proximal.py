@@ -241,12 +241,7 @@ class ProximalSVC(MomentClassifier):
             geometry = self._geometry(data.totals)
             if isinstance(rows, ProximalRows):
                 assert isinstance(data, TrainingSet)
-                if data.n_rows >= SCANNED_ROWS:
-                    refinement, within = refine_by_scans(rows, Z[:-1], *geometry, self.C)
-                else:
-                    scored = ScoredRows(rows.products(Z[:-1]), data.labels, data.weights)
-                    refinement = refine_rows(*scored, *geometry, self.C)
-                    within = rows_within_margins(scored.scores, data.labels, refinement.scale, refinement.offset)
+                refinement, within = _refined_rows(rows, Z[:-1], geometry, self.C)
                 self._set_refined(refinement)
                 self.support_ = data.rows[within]
             else:
@@ -446,3 +441,14 @@ def _proximal_rows(data: TrainingSet, sides: Sides, C: float, features: KernelFe
 
 def _scored(rows: ProximalRows, V: NDArray[np.float64]) -> ScoredRows:
     return ScoredRows(rows.products(V), rows.labels, rows.weights)
+
+
+def _refined_rows(
+    rows: ProximalRows, V: NDArray[np.float64], geometry: tuple[NDArray, NDArray, NDArray], C: float
+) -> tuple[Refinement, NDArray[np.intp]]:
+    """Refine the scores of rows in memory; return also those within a margin."""
+    if len(rows.labels) >= SCANNED_ROWS:
+        return refine_by_scans(rows, V, *geometry, C)
+    scored = _scored(rows, V)
+    refinement = refine_rows(*scored, *geometry, C)
+    return refinement, rows_within_margins(scored.scores, scored.labels, refinement.scale, refinement.offset)

@@ -22,10 +22,10 @@ from polymargin.solvers.refinement import THINNED_ROWS, Refinement, Sums, margin
 SCANNED_ROWS = 4 * THINNED_ROWS
 """Number of rows from which on a scan is worth its while."""
 
-REACH_SCALE, REACH_OFFSET = 0.12, 0.03
+REACH_SCALE, REACH_OFFSET = 0.15, 0.05
 """How far the first scan reaches: in parts of the scale, and for the offset of the margin, which is one."""
 
-FURTHER = 4.0
+FURTHER = 2.0
 
 SCAN_HEIGHT = 256  # rows whose scores stay in the cache of the processor
 SCAN_ROWS = 2**14
