@@ -14,6 +14,7 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 """
 
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -37,8 +38,8 @@ Solve = Callable[[Array], Array]
 CHUNK_ENTRIES = 2**18
 """Entries of the features that are weighted at a time: about the size of a core's cache."""
 
-PRODUCT_ENTRIES = 2**22
-"""Products of features with each other that are worth keeping: they make all weighted Grams one product."""
+PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
+"""Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
 
 INTERCEPT_DAMPING = 1e-13
 """Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
@@ -49,8 +50,11 @@ CORRECTIONS = 2
 REFINEMENTS = 5
 """Most times that a direction is solved for again to remove rounding."""
 
-PATIENCE = 5
-"""Iterations without progress after which rounding is taken to allow no more."""
+PATIENCE = 20
+"""Iterations near the solution without progress after which rounding is taken to allow no more."""
+
+MOST_SHORT_STEPS = 30
+"""Short steps in a row after which the iterate is taken to be stuck; curved losses take some on their way."""
 
 
 class InteriorPoint:
@@ -62,6 +66,7 @@ class InteriorPoint:
 
     def __init__(self, features: Any = None):
         self.features = features
+        self._model: _Model | None = None
 
     def solve(
         self,
@@ -72,32 +77,31 @@ class InteriorPoint:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior."""
-        model = _Model(problem, self.features)
+        # what does not depend on the tilt is kept from one step of the DC algorithm to the next
+        if self._model is None or not self._model.fits(problem):
+            self._model = _Model(problem, self.features)
+        model = self._model.tilted(problem)
         system = _first_system(model, start)
         best: tuple[HingePoint, Certificate] | None = None
-        length, idle = 1.0, 0
+        idle = short = 0
         with Progress(settings, observer) as progress:
             for _ in progress:
-                primal, complementarity = system.objectives()
-                record = progress.record(primal, primal - complementarity)
-                if record.gap <= settings.tol:
+                record = progress.record(*system.objectives())
+                if record.gap <= settings.tolerance(record.primal):
                     previous = np.inf if best is None else best[1].gap
                     best = model.better(best, system)
-                    if best[1].within(settings.tol):
+                    if best[1].within(settings.tolerance(best[1].primal)):
                         break
-                    advanced = best[1].gap < 0.9 * previous
-                else:
-                    advanced = length > 0.05
-                idle = 0 if advanced else idle + 1
-                if idle == PATIENCE:
+                    idle = 0 if best[1].gap < 0.9 * previous else idle + 1
+                if idle == PATIENCE or short == MOST_SHORT_STEPS:
                     progress.status = Status.STALLED
                     break
                 try:
-                    length = _predictor_corrector(system)
+                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
-        if best is None or not best[1].within(settings.tol):
+        if best is None or not best[1].within(settings.tolerance(best[1].primal)):
             best = model.better(best, system)
         return progress.finish(*best)
 
@@ -123,10 +127,20 @@ class _Model:
         self.products = _products(self.features)
         coordinates = self.slots.atoms @ self.basis
         self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
-        shape = self.basis.shape[1], self.features.shape[1]
-        self.tilt = np.zeros(shape)
+        self.tilt = np.zeros((self.basis.shape[1], self.features.shape[1]))
+
+    def fits(self, problem: HingeProblem) -> bool:
+        """Tell whether a problem differs from the model's by its tilt alone."""
+        same = problem.gram is self.problem.gram and problem.losses is self.problem.losses
+        return same and problem.fit_intercept == self.problem.fit_intercept
+
+    def tilted(self, problem: HingeProblem) -> "_Model":
+        """Return the model of a problem that fits."""
+        model = copy(self)
+        model.problem = problem
         if problem.tilt is not None:
-            self.tilt += self.pull(problem.tilt @ self.basis)
+            model.tilt = np.ascontiguousarray(self.pull(problem.tilt @ self.basis))
+        return model
 
     def scores(self, Z: Array) -> Array:
         """Return the scores in the zero-sum basis (n, k-1)."""
@@ -158,16 +172,18 @@ class _Model:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
         alpha = system.blocks.alpha
         dual = self.slots.to_dual(alpha * (self.slots.weight / row_sums(alpha))[:, None])
-        if not self.problem.fit_intercept:
-            return HingePoint(dual, np.zeros(len(self.basis)))
-        repaired = balanced(self.problem, dual)
-        return HingePoint(dual if repaired is None else repaired, self.basis @ system.Z[:, -1])
+        intercept = np.zeros(len(self.basis))
+        if self.problem.fit_intercept:
+            intercept = self.basis @ system.Z[:, -1]
+            repaired = balanced(self.problem, dual)
+            dual = dual if repaired is None else repaired
+        return HingePoint(dual, intercept)
 
 
 def _products(features: Any) -> Array | None:
     """Return the products (n, p(p+1)/2) of the features with each other, where they are few enough to keep."""
     n, p = features.shape
-    if sparse.issparse(features) or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
+    if sparse.issparse(features) or p > PRODUCT_FEATURES or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
         return None
     first, second = np.triu_indices(p)
     return np.ascontiguousarray(features[:, first] * features[:, second])
@@ -216,7 +232,8 @@ def _first_system(model: _Model, start: HingePoint | None) -> "_NewtonSystem | D
         alpha = 0.7 * slots.from_dual(start.dual) + 0.3 * alpha
     offset = float(slots.offsets.max())
     epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
-    blocks = blocks_of(slots, model.basis, alpha, epigraph[:, None] - slots.offsets, epigraph)
+    slack = epigraph[:, None] - slots.offsets
+    blocks = blocks_of(slots, model.basis, alpha, slack, epigraph)
     Z = np.zeros_like(model.tilt)
     if isinstance(blocks, SimplexBlocks) and model.products is not None:
         return DenseSystem(
@@ -254,17 +271,18 @@ class _NewtonSystem:
         self.model, self.blocks, self.Z = model, blocks, Z
 
     def objectives(self) -> tuple[float, float]:
-        """Return the primal objective, and the complementarity, which is the gap once all conditions hold."""
+        """Return primal and dual objective, the latter less what the linear conditions miss."""
+        model = self.model
         losses, complementarity = self.blocks.objectives()
-        half_norm = 0.5 * float(np.vdot(self.Z, self.model.penalty * self.Z))
-        return half_norm + losses + float(np.vdot(self.model.tilt, self.Z)), complementarity
+        gradient = model.penalty * self.Z
+        self.residual = gradient + model.tilt + model.pull(self.blocks.pull())
+        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + model.tilt))
+        return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
 
     def linearise(self) -> float:
-        """Factor the reduced matrix at the iterate; return the mean of the products."""
-        model, blocks = self.model, self.blocks
-        mu = blocks.linearise()
-        self.solve = _factorise(model.normal_matrix(blocks))
-        self.residual = model.penalty * self.Z + model.tilt + model.pull(blocks.pull())
+        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
+        mu = self.blocks.linearise()
+        self.solve = _factorise(self.model.normal_matrix(self.blocks))
         return mu
 
     def predict(self) -> float:
