@@ -102,6 +102,11 @@ def test_rows_of_fewer_repetitions_say_so():
     assert "| a | 1.00 (0.00) |  |  | 3 |" in text
 
 
+def test_one_repetition_of_many_is_preliminary():
+    rows = summarise(table_of({("a",): Theirs(1.0)}), records_of({("a",): [1.0]}))
+    assert verdict(table_of({}), rows).startswith("preliminary (one repetition): reproduced (1 of 1")
+
+
 def test_claims_without_numbers_are_judged_by_the_table():
     table = table_of({}, judge=lambda rows: f"seen {rows[0].ours:g}")
     assert verdict(table, summarise(table, records_of({("a",): [1.0, 3.0]}))) == "seen 2"
