@@ -6,6 +6,7 @@ is refused before anything is built.
 """
 
 import copy
+import io
 import os
 import zipfile
 from collections.abc import Mapping
@@ -165,15 +166,14 @@ def load(path: str | os.PathLike) -> SavedModel:
     """
     skops_io = _skops()
     data = Path(path).read_bytes()
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        raise ValueError(f"{path} is no saved model, or is damaged: it is not a whole zip archive.")
     try:
         foreign = _foreign_types(skops_io, data)
         content = None if foreign else skops_io.loads(data, trusted=_trusted_names())
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(f"{path} is no saved model, or is damaged: it is not a whole zip archive.") from error
-    except KeyError as error:
-        raise ValueError(f"{path} is no saved model, or is damaged: it lacks {error}.") from error
     except Exception as error:  # the schema is whatever somebody wrote
-        raise ValueError(f"{path} is no saved model, or is damaged: {error}") from error
+        reason = error.args[0] if error.args else type(error).__name__
+        raise ValueError(f"{path} is no saved model, or is damaged: {reason}") from error
     if foreign:
         raise ValueError(f"{path} is refused: it names what a model of ours never holds: {', '.join(foreign)}.")
     if not isinstance(content, dict) or not {"format", "metadata", "model"} <= set(content):

@@ -212,6 +212,9 @@ def test_prediction(model, iris, tmp_path, capsys):
     frame.to_csv(data, index=False)
     line = refuse(capsys, "predict", model, data, "--out", tmp_path / "out.csv")
     assert "column 'petal width (cm)' must hold numbers, got 'wide' in data row 1" in line
+    empty = frame.drop(columns="species").assign(**{"petal width (cm)": np.nan})
+    empty.to_csv(data, index=False)
+    assert "missing values in: petal width (cm) (150)" in refuse(capsys, "predict", model, data)
     libsvm = tmp_path / "data.libsvm"
     libsvm.write_text("1 1:1\n2 1:2\n")
     assert "is a LIBSVM file, the model was fitted to named columns" in refuse(capsys, "predict", model, libsvm)

@@ -19,6 +19,9 @@ def test_the_demo_prints_its_tables(tmp_path):
     plain, costly = (line.split() for line in waveform.splitlines() if "MulticategorySVC" in line[:30])
     assert (plain[1], costly[1]) == ("no", "yes")
     assert float(costly[3]) < float(plain[3])  # trained with the costs, the machine has the lower expected cost
+    assert str(tmp_path / "polymargin-demo.html") in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["polymargin-demo.html"]
+    assert (tmp_path / "polymargin-demo.html").read_text("utf-8").startswith("<!doctype html>")
     assert all(
         float(line.split()[4]) < 1e-4 for line in waveform.splitlines() if line.strip().startswith(FAMILIES)
     )
@@ -28,15 +31,21 @@ def test_compare(iris, tmp_path, capsys):
     small, costs = tmp_path / "small.csv", tmp_path / "costs.csv"
     pd.read_csv(iris).iloc[::3, 2:].to_csv(small, index=False)
     costs.write_text("true,predicted,cost\nversicolor,virginica,5\n")
-    shown = accept(capsys, "compare", small, "--target", "species", "--folds", "2", "--costs", costs)
+    methods = ("multicategory", "proximal", "LinearSVC", "LogisticRegression")
+    only = [word for method in methods for word in ("--only", method)]
+    shown = accept(capsys, "compare", small, "--target", "species", "--folds", "2", "--costs", costs, *only)
     words = [line.replace("*", " ").split() for line in shown.splitlines() if line.startswith("  ")]
     rows = {line[0]: line for line in words if line}
-    methods = ("multicategory", "proximal", "sparse", "shared", "robust", "SVC", "LinearSVC", "LogisticRegression")
     for method in methods:
         assert float(rows[method][1]) < 0.4
-    assert all(float(rows[method][5]) < 1e-4 for method in ("multicategory", "proximal", "sparse"))
-    assert rows["SVC"][5] == "-"
+    assert all(float(rows[method][5]) < 1e-4 for method in ("multicategory", "proximal"))
+    assert rows["LinearSVC"][5] == "-"
     assert shown.count(" * ") >= 1
+    shown = accept(capsys, "compare", small, "--target", "species", "--folds", "2", "--only", "proximal")
+    assert "proximal *" in shown
+    assert "multicategory" not in shown
+    line = refuse(capsys, "compare", small, "--target", "species", "--only", "magic", code=2)
+    assert "one of multicategory, proximal, sparse, shared, robust, SVC, LinearSVC, LogisticRegression" in line
     line = refuse(capsys, "compare", small, "--target", "species", "--folds", "20")
     assert "--folds 20 needs as many rows of every class, the smallest class has 16" in line
 

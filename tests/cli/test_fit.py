@@ -6,6 +6,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from polymargin import persistence
+from polymargin.cli import main
 from polymargin.cli.methods import machine_of
 from tests.cli.commands import accept, run
 
@@ -171,3 +172,38 @@ def test_fits_can_be_repeated(iris, capsys):
     arguments = ("fit", iris, "--target", "species", "--landmarks", "10", "--seed", "3")
     first, second = (accept(capsys, *arguments).splitlines() for _ in range(2))
     assert [line for line in first if " s " not in line] == [line for line in second if " s " not in line]
+
+
+@pytest.mark.filterwarnings("default")
+def test_row_numbers_are_no_variable(iris, tmp_path, capsys):
+    """The file that pandas writes by default; its rows are sorted by class."""
+    pd.read_csv(iris).to_csv(tmp_path / "numbered.csv")
+    assert main(["fit", str(tmp_path / "numbered.csv"), "--target", "species", "--method", "proximal"]) == 0
+    shown = capsys.readouterr()
+    assert "4 features" in shown.out
+    assert shown.err.startswith("polymargin: warning: ")
+    assert shown.err.endswith(
+        "numbered.csv: the first column, which has no name, counts the rows; it is left out.\n"
+    )
+
+
+def test_reports(iris, tmp_path):
+    model, page, again = (tmp_path / name for name in ("model.skops", "page.html", "again.html"))
+    fit = ("fit", iris, "--target", "species", "--method", "sparse", "--C", "0.5")
+    done = run(*fit, "--save", model, "--report", page)
+    assert f"report: {page}" in done.stdout
+    run("report", model, iris, "--out", again)
+    for path in (page, again):
+        text = path.read_text("utf-8")
+        assert "petal width (cm)" in text
+        command = f"polymargin fit {iris} --method sparse --costs costs.csv --target species --C 0.5"
+        assert command in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.html", "model.skops", "page.html"]
+
+
+@pytest.mark.parametrize("method", ["multicategory", "proximal", "shared", "robust"])
+def test_reports_of_every_method(method, iris, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    extra = ("--tune", "--reject") if method == "proximal" else ()
+    accept(capsys, "fit", iris, "--target", "species", "--method", method, "--report", page, *extra)
+    assert page.read_text("utf-8").startswith("<!doctype html>")

@@ -163,48 +163,16 @@ cdef class SimplexBlocks:
         return self._recover(scores, onto)
 
     cdef double _recover(self, const double[:, ::1] scores, bint onto) noexcept:
-        cdef Py_ssize_t k = self.k, i, b, m, r
-        cdef double rate = 0.5, own, change, moved
-        cdef double f[MOST_CLASSES]
-        cdef const double* basis = &self.basis[0, 0]
-        cdef const double* row
-        cdef const double* theta
-        cdef const double* wanted
-        cdef const double* alpha
-        cdef const double* slack
-        cdef double* ca
-        cdef double* cs
-        for i in range(self.n):
-            row = &scores[i, 0]
-            for m in range(k):
-                moved = 0.0
-                for r in range(k - 1):
-                    moved += basis[m * (k - 1) + r] * row[r]
-                f[m] = moved
-            for b in range(self.starts[i], self.starts[i + 1]):
-                theta, wanted = &self.theta[b, 0], &self.wanted[b, 0]
-                alpha, slack = &self.a[b, 0], &self.s[b, 0]
-                ca, cs = &self.ca[b, 0], &self.cs[b, 0]
-                own = f[self.anchor[b]]
-                change = -self.wanted_missing[b]
-                for m in range(k):
-                    change += wanted[m] + theta[m] * (f[m] - own)
-                change /= self.total[b]
-                self.ce[b] = change + (self.de[b] if onto else 0.0)
-                for m in range(k):
-                    moved = change - (f[m] - own)
-                    cs[m] = moved
-                    ca[m] = wanted[m] - theta[m] * moved
-                if onto:
-                    for m in range(k):
-                        cs[m] += self.ds[b, m]
-                        ca[m] += self.da[b, m]
-                for m in range(k):
-                    if ca[m] < -rate * alpha[m]:
-                        rate = -ca[m] / alpha[m]
-                    if cs[m] < -rate * slack[m]:
-                        rate = -cs[m] / slack[m]
-        return 1.0 / rate
+        if self.k == 2:
+            return _recover_rows(self, scores, onto, 2)
+        elif self.k == 3:
+            return _recover_rows(self, scores, onto, 3)
+        elif self.k == 4:
+            return _recover_rows(self, scores, onto, 4)
+        elif self.k == 5:
+            return _recover_rows(self, scores, onto, 5)
+        else:
+            return _recover_rows(self, scores, onto, self.k)
 
     cpdef void accept(self) noexcept:
         """Make the candidate the direction."""
@@ -242,43 +210,119 @@ cdef class SimplexBlocks:
             self.e[b] += length * self.de[b]
 
     cdef object _eliminated(self):
-        """Pull of ``wanted - theta (sum wanted - missing) / sum theta``."""
-        cdef Py_ssize_t k = self.k, i, b, m
-        cdef double shift
-        cdef double q[MOST_CLASSES]
-        cdef double moved[MOST_CLASSES]
-        cdef const double* theta
-        cdef const double* wanted
-        for i in range(self.n):
-            for m in range(k):
-                q[m] = 0.0
-            for b in range(self.starts[i], self.starts[i + 1]):
-                theta, wanted = &self.theta[b, 0], &self.wanted[b, 0]
-                shift = -self.wanted_missing[b]
-                for m in range(k):
-                    shift += wanted[m]
-                shift /= self.total[b]
-                for m in range(k):
-                    moved[m] = wanted[m] - shift * theta[m]
-                _gather(moved, self.anchor[b], k, q)
-            _project(&self.basis[0, 0], q, k, &self.pulled[i, 0])
+        if self.k == 2:
+            _eliminate_rows(self, 2)
+        elif self.k == 3:
+            _eliminate_rows(self, 3)
+        elif self.k == 4:
+            _eliminate_rows(self, 4)
+        elif self.k == 5:
+            _eliminate_rows(self, 5)
+        else:
+            _eliminate_rows(self, self.k)
         return self._pulled
 
     cdef void _pull(self, const double[:, ::1] alpha) noexcept:
-        """Pull of some dual slots."""
-        cdef Py_ssize_t k = self.k, i, b, m
-        cdef double q[MOST_CLASSES]
-        cdef double moved[MOST_CLASSES]
-        cdef const double* slots
-        for i in range(self.n):
+        if self.k == 2:
+            _pull_rows(self, alpha, 2)
+        elif self.k == 3:
+            _pull_rows(self, alpha, 3)
+        elif self.k == 4:
+            _pull_rows(self, alpha, 4)
+        elif self.k == 5:
+            _pull_rows(self, alpha, 5)
+        else:
+            _pull_rows(self, alpha, self.k)
+
+
+# The passes below are given k as a constant where it is small, so that the compiler unrolls their inner loops.
+
+
+cdef inline double _recover_rows(
+    SimplexBlocks self, const double[:, ::1] scores, bint onto, Py_ssize_t k
+) noexcept:
+    cdef Py_ssize_t i, b, m, r
+    cdef double rate = 0.5, own, change, moved
+    cdef double f[MOST_CLASSES]
+    cdef const double* basis = &self.basis[0, 0]
+    cdef const double* row
+    cdef const double* theta
+    cdef const double* wanted
+    cdef const double* alpha
+    cdef const double* slack
+    cdef double* ca
+    cdef double* cs
+    for i in range(self.n):
+        row = &scores[i, 0]
+        for m in range(k):
+            moved = 0.0
+            for r in range(k - 1):
+                moved += basis[m * (k - 1) + r] * row[r]
+            f[m] = moved
+        for b in range(self.starts[i], self.starts[i + 1]):
+            theta, wanted = &self.theta[b, 0], &self.wanted[b, 0]
+            alpha, slack = &self.a[b, 0], &self.s[b, 0]
+            ca, cs = &self.ca[b, 0], &self.cs[b, 0]
+            own = f[self.anchor[b]]
+            change = -self.wanted_missing[b]
             for m in range(k):
-                q[m] = 0.0
-            for b in range(self.starts[i], self.starts[i + 1]):
-                slots = &alpha[b, 0]
+                change += wanted[m] + theta[m] * (f[m] - own)
+            change /= self.total[b]
+            self.ce[b] = change + (self.de[b] if onto else 0.0)
+            for m in range(k):
+                moved = change - (f[m] - own)
+                cs[m] = moved
+                ca[m] = wanted[m] - theta[m] * moved
+            if onto:
                 for m in range(k):
-                    moved[m] = slots[m]
-                _gather(moved, self.anchor[b], k, q)
-            _project(&self.basis[0, 0], q, k, &self.pulled[i, 0])
+                    cs[m] += self.ds[b, m]
+                    ca[m] += self.da[b, m]
+            for m in range(k):
+                if ca[m] < -rate * alpha[m]:
+                    rate = -ca[m] / alpha[m]
+                if cs[m] < -rate * slack[m]:
+                    rate = -cs[m] / slack[m]
+    return 1.0 / rate
+
+
+cdef inline void _eliminate_rows(SimplexBlocks self, Py_ssize_t k) noexcept:
+    """Pull of ``wanted - theta (sum wanted - missing) / sum theta``."""
+    cdef Py_ssize_t i, b, m
+    cdef double shift
+    cdef double q[MOST_CLASSES]
+    cdef double moved[MOST_CLASSES]
+    cdef const double* theta
+    cdef const double* wanted
+    for i in range(self.n):
+        for m in range(k):
+            q[m] = 0.0
+        for b in range(self.starts[i], self.starts[i + 1]):
+            theta, wanted = &self.theta[b, 0], &self.wanted[b, 0]
+            shift = -self.wanted_missing[b]
+            for m in range(k):
+                shift += wanted[m]
+            shift /= self.total[b]
+            for m in range(k):
+                moved[m] = wanted[m] - shift * theta[m]
+            _gather(moved, self.anchor[b], k, q)
+        _project(&self.basis[0, 0], q, k, &self.pulled[i, 0])
+
+
+cdef inline void _pull_rows(SimplexBlocks self, const double[:, ::1] alpha, Py_ssize_t k) noexcept:
+    """Pull of some dual slots."""
+    cdef Py_ssize_t i, b, m
+    cdef double q[MOST_CLASSES]
+    cdef double moved[MOST_CLASSES]
+    cdef const double* slots
+    for i in range(self.n):
+        for m in range(k):
+            q[m] = 0.0
+        for b in range(self.starts[i], self.starts[i + 1]):
+            slots = &alpha[b, 0]
+            for m in range(k):
+                moved[m] = slots[m]
+            _gather(moved, self.anchor[b], k, q)
+        _project(&self.basis[0, 0], q, k, &self.pulled[i, 0])
 
 
 cdef inline void _gather(double* moved, Py_ssize_t anchor, Py_ssize_t k, double* q) noexcept:
@@ -336,27 +380,27 @@ cdef class DenseSystem:
         self.scale, self.vector = np.empty((2, self.size))
 
     def objectives(self):
-        """Return the primal objective, and the complementarity."""
+        """Return primal and dual objective, the latter less what the linear conditions miss."""
         cdef Py_ssize_t r, c
-        cdef double losses, complementarity, rest = 0.0
+        cdef double losses, complementarity, rest = 0.0, missed = 0.0
         losses, complementarity = self.blocks.objectives()
         for r in range(self.m):
             for c in range(self.p):
                 rest += self.z[r, c] * (0.5 * self.penalty[c] * self.z[r, c] + self.tilt[r, c])
-        return losses + rest, complementarity
+                self.residual[r, c] = self.penalty[c] * self.z[r, c] + self.tilt[r, c]
+        self.blocks.pull()
+        self._add_pull(1.0, self.residual)
+        for r in range(self.m):
+            for c in range(self.p):
+                missed += self.residual[r, c] * self.residual[r, c]
+        return losses + rest, losses + rest - complementarity - 0.5 * missed
 
     def linearise(self):
-        """Factor the reduced matrix at the iterate; return the mean of the products."""
-        cdef Py_ssize_t r, c
+        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
         cdef double mu = self.blocks.linearise()
         self._assemble()
         if not self._factorise():
             raise np.linalg.LinAlgError("the reduced matrix is not positive definite")
-        self.blocks.pull()
-        for r in range(self.m):
-            for c in range(self.p):
-                self.residual[r, c] = self.penalty[c] * self.z[r, c] + self.tilt[r, c]
-        self._add_pull(1.0, self.residual)
         return mu
 
     def predict(self):

@@ -61,7 +61,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         warnings.showwarning = _show_warning
         try:
             yield
-        except (typer.Exit, typer.Abort, KeyboardInterrupt):
+        except (typer.Exit, typer.Abort, BrokenPipeError, KeyboardInterrupt):
             raise
         except Exception as error:
             if debug:

@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import _safe_indexing
 
 from polymargin import expected_cost, make_cost_scorer
-from polymargin.cli._terminal import Data, Debug, make_table, notes, one_line_errors, results, working
+from polymargin.cli._terminal import Data, Debug, Misuse, make_table, notes, one_line_errors, results, working
 from polymargin.cli.columns import Columns
 from polymargin.cli.costs import read_costs
 from polymargin.cli.fit import Categorical, Costs, Drop, Format, Impute, Seed, Target
@@ -56,6 +56,7 @@ def compare(
     target: Target = None,
     costs: Costs = None,
     folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
+    only: Annotated[list[str] | None, typer.Option(help="Compare this one; may be given several times.")] = None,
     impute: Impute = False,
     categorical: Categorical = None,
     drop: Drop = None,
@@ -77,7 +78,7 @@ def compare(
                 f"--folds {folds} needs as many rows of every class, the smallest class has {smallest}."
             )
         matrix = None if costs is None else read_costs(costs, np.unique(y))
-        searches = {**ours(matrix, seed), **rivals(matrix, seed)}
+        searches = chosen(only, {**ours(matrix, seed), **rivals(matrix, seed)})
         splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(X, y))
         tasks = [(name, *split) for name in searches for split in splits]
         scores: dict[str, list[Score]] = {name: [] for name in searches}
@@ -90,6 +91,14 @@ def compare(
             for name, train, test in shown:
                 scores[name].append(judge(searches[name], columns, X, y, train, test, matrix))
         show(scores, f"{data.name}: {len(y)} rows, {folds} outer folds", tuned_by_costs=matrix is not None)
+
+
+def chosen(only: list[str] | None, searches: dict[str, Any]) -> dict[str, Any]:
+    """Return the searches named, all if none is."""
+    unknown = [name for name in only or () if name not in searches]
+    if unknown:
+        raise Misuse(f"--only must be one of {', '.join(searches)}, got {unknown[0]!r}.")
+    return {name: search for name, search in searches.items() if not only or name in only}
 
 
 def ours(costs: NDArray | None, seed: int) -> dict[str, Callable[[int], Any]]:

@@ -72,7 +72,7 @@ def _read(path: Path, name: str) -> pd.DataFrame:
     if path.is_dir():
         raise ValueError(f"{name} is a folder, not a CSV file.")
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", skipinitialspace=True)
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except FileNotFoundError:
         raise ValueError(f"{name} does not exist.") from None
     except PermissionError:
@@ -88,7 +88,7 @@ def _read(path: Path, name: str) -> pd.DataFrame:
 
 
 def _label(text: str, by_name: dict[str, object], name: str) -> object:
-    text = text.strip()
+    text = text if text in by_name else text.strip()
     if text not in by_name:
         raise ValueError(f"{name} names the class {text!r}, the classes of the data are {', '.join(by_name)}.")
     return by_name[text]

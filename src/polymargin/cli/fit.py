@@ -3,8 +3,8 @@
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import Pipeline
 
 from polymargin import RejectOptionClassifier
@@ -48,9 +48,7 @@ def fit(
     C: Annotated[float | None, typer.Option("--C", help="Weight of the losses against the penalty.")] = None,
     kernel: Annotated[Kernel | None, typer.Option(help="The kernel, where the method has a choice.")] = None,
     landmarks: Annotated[int | None, typer.Option(help="Kernel points, for many rows.", min=1)] = None,
-    test_size: Annotated[
-        float | None, typer.Option(help="Share of rows held out; 0 for none. [default: 0.25]")
-    ] = None,
+    test_size: Annotated[float | None, typer.Option(help="Share of rows held out (0.25; 0: none).")] = None,
     test: Annotated[Path | None, typer.Option(help="File of held-out rows, instead of --test-size.")] = None,
     reject: Annotated[bool, typer.Option("--reject", help="Learn when to reject a prediction.")] = False,
     save: Annotated[Path | None, typer.Option(help="Where to save the model (.skops).")] = None,
@@ -85,7 +83,18 @@ def fit(
         choice.check()
         model, seconds = train_model(choice, columns, train, tune=tune, reject=reject, scale=scale)
         show_summary(results(), model, train, held_out, choice.costs, seconds)
-        command = retraining_command(data, target, method, tune, kernel, impute, categorical, drop)
+        command = retraining_command(
+            data,
+            method,
+            ("--tune" if tune else None, "--impute" if impute else None, None if scale else "--no-scale"),
+            target=[target],
+            priors=[priors] if method.takes_costs else [],
+            C=[C],
+            kernel=[kernel],
+            landmarks=[landmarks],
+            categorical=categorical or [],
+            drop=drop or [],
+        )
         if save is not None:
             metadata = {
                 "target": target,
@@ -123,30 +132,28 @@ def train_model(
             # The choice is made: what is left out to learn the threshold is rows, not the search.
             careful = RejectOptionClassifier(clone(tuned(model[-1])))
             model.steps[-1] = ("classify", careful.fit(model[:-1].transform(X), y))
-        else:
-            model.steps[-1] = ("classify", model[-1] if choice.method is not Method.robust else tuned(model[-1]))
+        elif isinstance(model[-1], GridSearchCV):
+            # Our own searches carry a certificate and have a report; of scikit-learn's the winner is enough.
+            model.steps[-1] = ("classify", model[-1].best_estimator_)
     return model, time.perf_counter() - started
 
 
-def retraining_command(
-    data: Path,
-    target: str | None,
-    method: Method,
-    tune: bool,
-    kernel: Kernel | None,
-    impute: bool,
-    categorical: list[str] | None,
-    drop: list[str] | None,
-) -> str:
-    """Return the command that trains again with other costs, to be filled in in costs.csv."""
+def retraining_command(data: Path, method: Method, flags: Sequence[str | None], **options: Sequence[Any]) -> str:
+    """Return the command that trains again with other costs, to be filled in in costs.csv.
+
+    >>> retraining_command(Path("my data.csv"), Method.proximal, ["--tune"], target=["kind"], drop=["a", "b"])
+    "polymargin fit 'my data.csv' --method multicategory --costs costs.csv --tune --target kind --drop a --drop b"
+    """
     method = method if method.takes_costs else Method.multicategory
     words = ["polymargin", "fit", str(data), "--method", str(method), "--costs", "costs.csv"]
-    words += [] if target is None else ["--target", target]
-    words += [] if kernel is None else ["--kernel", str(kernel)]
-    words += ["--tune"] if tune else []
-    words += ["--impute"] if impute else []
-    words += [word for name in categorical or () for word in ("--categorical", name)]
-    words += [word for name in drop or () for word in ("--drop", name)]
+    words += [flag for flag in flags if flag is not None]
+    words += [
+        word
+        for name, values in options.items()
+        for value in values
+        if value is not None
+        for word in (f"--{name}", str(value))
+    ]
     return shlex.join(words)
 
 
@@ -154,10 +161,8 @@ def write_report(
     model: Any, held_out: tuple[Any, NDArray], costs: Any, path: Path, command: str | None, title: str
 ) -> None:
     """Write the one-page report and say where."""
-    report: Any = import_module("polymargin.report")
-    if not hasattr(report, "build"):
-        notes().print("reports are not part of this version yet")
-        return
+    from polymargin import report
+
     report.build(model, *held_out, title=title, cost_matrix=costs, path=path, command=command)
     results().print(f"report: {path.resolve()}")
 

@@ -108,7 +108,8 @@ class Choice:
             case Method.proximal:
                 return ProximalSVC(**given)
             case Method.shared:
-                return SharedStructureSVC(**given)
+                # Without bounds on the relations the fit goes on until it is certified.
+                return SharedStructureSVC(bounds=None, class_weight="balanced", **given)
             case _:
                 return RobustSVC(**given)
 

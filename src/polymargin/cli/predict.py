@@ -36,10 +36,10 @@ def predict(
             check_writable(out, "--out")
             if format_of(out) not in WRITERS:
                 raise ValueError(f"--out {out}: predictions are written as {', '.join(WRITERS)}.")
-        classifier, columns, metadata = load_model(model)
+        classifier, columns, _ = load_model(model)
         if reject and not hasattr(classifier[-1], "threshold_"):
             raise ValueError(f"--reject: {model} has no rejection threshold; fit it with --reject.")
-        rows = columns.read(data, metadata["target"], file_format, need_target=False)
+        rows = columns.read(data, None, file_format, need_target=False)
         with working(f"predicting {rows.X.shape[0]} rows", rows.X.shape[0]):
             table = predictions(classifier, columns.select(rows), reject=reject)
         if out is None:

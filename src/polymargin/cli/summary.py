@@ -48,11 +48,10 @@ def show_summary(
         table.add_row("held out", f"{len(y)} rows")
         table.add_row("error", f"{np.mean(predicted != y):.4f}")
         table.add_row("expected cost", f"{expected_cost(y, predicted, costs, labels=machine.classes_):.4f}")
-        rejected = np.asarray(model.predict(X)) != predicted
         if hasattr(model[-1], "threshold_"):
-            accepted = ~rejected
+            accepted = model.predict(X) == predicted
             wrong = np.mean(predicted[accepted] != y[accepted]) if accepted.any() else 0.0
-            table.add_row("rejected", f"{rejected.mean():.4f} of them; error among the others {wrong:.4f}")
+            table.add_row("rejected", f"{1 - accepted.mean():.4f} of them; error among the others {wrong:.4f}")
     console.print(table)
     if held_out is not None:
         console.print(confusion_table(y, predicted, machine.classes_))

@@ -147,10 +147,10 @@ def check_classes(y: NDArray, name: str) -> None:
 def _read_frame(path: Path, kind: str, as_text: tuple[str, ...]) -> pd.DataFrame:
     try:
         if kind == "parquet":
-            return pd.read_parquet(path)
+            return pd.read_parquet(path).rename(columns=str)
         if kind == "arff":
             return _read_arff(path)
-        return pd.read_csv(
+        frame = pd.read_csv(
             path,
             sep=SEPARATORS[kind],
             encoding="utf-8-sig",
@@ -158,12 +158,26 @@ def _read_frame(path: Path, kind: str, as_text: tuple[str, ...]) -> pd.DataFrame
             low_memory=False,
             on_bad_lines="error",
         )
+        return _without_row_numbers(frame, path)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
     except PermissionError as error:
         raise ValueError(f"{path} cannot be read: no permission.") from error
     except Exception as error:  # every parser has its own kinds
         raise ValueError(f"{path} cannot be read as {kind.upper()}: {error}") from error
+
+
+def _without_row_numbers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Leave out a first column that has no name and counts the rows: sorted, it would tell the class."""
+    first = frame.columns[0]
+    if first == "Unnamed: 0" and any(
+        np.array_equal(frame[first], np.arange(len(frame)) + start) for start in (0, 1)
+    ):
+        warnings.warn(
+            f"{path}: the first column, which has no name, counts the rows; it is left out.", stacklevel=2
+        )
+        return frame.drop(columns=first)
+    return frame
 
 
 def _read_arff(path: Path) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from polymargin.problems.robust import (
     margins,
 )
 from polymargin.solvers.contract import Settings, Solution, Solver
-from polymargin.solvers.dc import DCAlgorithm
+from polymargin.solvers.dc import START_TOL, DCAlgorithm
 from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.proximal_newton import ProximalNewton
 
@@ -341,7 +342,7 @@ class RobustSVC(KernelClassifier):
     ) -> Solution[RobustPoint]:
         """Run the DC algorithm from every start that can lead to a different solution; keep the best."""
         observer = self._observer()
-        algorithm = DCAlgorithm(convex, self.max_dc_iter)
+        algorithm = DCAlgorithm(convex, self.max_dc_iter, go_on=isinstance(convex, ProximalNewton))
         names = dict.fromkeys(self.starts)
         identity = np.eye(len(self.utility_))
         if np.isneginf(self.truncation_) or np.array_equal(self.utility_, self.utility_.max() * identity):
@@ -351,7 +352,8 @@ class RobustSVC(KernelClassifier):
             scores: Any = None
             if name == "identity":
                 untruncated = state(identity, -np.inf)
-                scores = untruncated.reached(algorithm.solve(untruncated, settings).point)[0]
+                rough = replace(settings, tol=max(settings.tol, START_TOL))
+                scores = untruncated.reached(algorithm.solve(untruncated, rough).point)[0]
             problem = state(self.utility_, self.truncation_)
             solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
         self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)

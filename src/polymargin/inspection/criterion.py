@@ -39,7 +39,10 @@ class SearchTable:
                 results, C, second, own = search.cv_results_, "param_C", "param_gamma", "mean_test_score"
                 best = (results[C][search.best_index_], results[second][search.best_index_])
             case SharedStructureSearch():
-                results, C, second, own = search.results_, "C", "fraction", "accuracy"
+                results, C, own = search.results_, "C", "accuracy"
+                second = "fraction" if search.relation_penalties is None else "relation_penalty"
+                # The same fraction at another C differs by rounding.
+                results = results | {second: np.array([float(f"{value:.10g}") for value in results[second]])}
                 at = np.argmax(results[own])
                 best = (results[C][at], results[second][at])
             case SparseSVCCV():
@@ -54,17 +57,14 @@ class SearchTable:
             raise ValueError(f"criterion must be one of {', '.join(map(repr, results))}, got {criterion!r}.")
         same_second = [value == best[1] for value in results[second]]
         distance = np.where(same_second, np.abs(np.log(results[C] / best[0])), np.inf)
-        title = {"mean_test_score": "accuracy of left-out rows", "accuracy": "cross-validated accuracy"}.get(
-            column
-        )
-        if column == "cost":
-            title = "validation cost"
         return cls(
             np.asarray(results[C], dtype=np.float64),
             np.asarray(results[second]),
-            {"fraction": "relation penalty / largest"}.get(second, second.removeprefix("param_")),
+            {"fraction": "relation penalty / largest", "relation_penalty": "relation penalty"}.get(
+                second, second.removeprefix("param_")
+            ),
             np.asarray(results[column], dtype=np.float64),
-            title or column,
+            _criterion_name(search, column),
             int(np.argmin(distance)),
         )
 
@@ -262,8 +262,8 @@ class CriterionPathDisplay:
         values = np.concatenate([criterion for _, criterion in self.paths.values()])
         lines = "a line" if len(self.paths) == 1 else f"{len(self.paths)} lines ({', '.join(self.paths)})"
         return (
-            f"{self.name.capitalize()} along C, {lines}, from {values.min():.4g} to {values.max():.4g}. Chosen: "
-            f"C = {self.chosen[0]:.4g}, where it is {self.chosen[1]:.4g}."
+            f"{self.name[0].upper() + self.name[1:]} along C, {lines}, from {values.min():.4g} to "
+            f"{values.max():.4g}. Chosen: C = {self.chosen[0]:.4g}, where it is {self.chosen[1]:.4g}."
         )
 
     @styled
@@ -292,6 +292,21 @@ class CriterionPathDisplay:
         self.ax_.set(xscale="log", xlabel="C", ylabel=self.name)
         self.ax_.legend()
         return self
+
+
+def _criterion_name(search: Search, column: str) -> str:
+    """Say what a column of the results of a search holds."""
+    if isinstance(search, MarginSearch) and column == "criterion":
+        column = search.criterion if isinstance(search.criterion, str) else "cost over the folds"
+    names = {
+        "loo": "leave-one-out loss",
+        "loo_exact": "exact leave-one-out loss",
+        "gacv": "GACV",
+        "mean_test_score": "accuracy of left-out rows",
+        "accuracy": "cross-validated accuracy",
+        "cost": "validation cost",
+    }
+    return names.get(column, column)
 
 
 def _line_name(parameter: str, value: Any) -> str:

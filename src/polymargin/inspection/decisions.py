@@ -10,6 +10,9 @@ from polymargin.checks import check_integer
 from polymargin.inspection._plotting import class_colours, ink, label_text, new_panels, styled
 from polymargin.selection.rejection import RejectOptionClassifier, class_scores, prediction_losses
 
+LOSS_HEIGHT = 1.1
+"""Inches of the panel of the losses."""
+
 
 class DecisionVectorDisplay:
     """Scores of every class over the rows, and the loss of the predicted class: Figure 4 of Lee, Lin & Wahba.
@@ -118,6 +121,15 @@ class DecisionVectorDisplay:
             words.append(f"{weak} losses are above the threshold, {self.threshold:.3g}.")
         return " ".join(words)
 
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches of a figure that shows it well."""
+        return 7.0, self._panel_height * len(self.classes) + LOSS_HEIGHT + 0.8
+
+    @property
+    def _panel_height(self) -> float:
+        return float(np.clip(4.5 / len(self.classes), 0.4, 0.9))
+
     @styled
     def plot(self, *, max_rows: int = 200, ax: Any = None) -> "DecisionVectorDisplay":
         """Draw the panels.
@@ -135,10 +147,8 @@ class DecisionVectorDisplay:
         k = len(self.classes)
         groups = self._groups(max_rows)
         self.order_ = np.concatenate([rows for rows, _ in groups])
-        height = float(np.clip(4.5 / k, 0.4, 0.9))
-        panels = new_panels(
-            ax, (k + 1, 1), (7.0, height * k + 1.9), sharex=True, height_ratios=[*[1.0] * k, 1.1 / height]
-        )
+        ratios = [self._panel_height] * k + [LOSS_HEIGHT]
+        panels = new_panels(ax, (k + 1, 1), self.size, sharex=True, height_ratios=ratios)
         self.axes_ = panels[:, 0]
         self.figure_ = self.axes_[0].figure
         low, high = min(0.0, self.scores.min()), max(0.0, self.scores.max())

@@ -237,10 +237,14 @@ class HingeProblem:
         R = self.losses.coefficients(dual)
         return R if self.tilt is None else R - self.tilt
 
-    def certify(self, point: HingePoint) -> Certificate:
-        """Measure a point afresh; the gap is a proof only where the columns of R sum to zero."""
+    def certify(self, point: HingePoint, scores: NDArray[np.float64] | None = None) -> Certificate:
+        """Measure a point afresh; the gap is a proof only where the columns of R sum to zero.
+
+        `scores` are the gram's product with R where that is at hand; as right as they are is the certificate.
+        """
         R = self.coefficients(point.dual)
-        return self.measure(point.dual, point.intercept, R, self.gram.matmul(R)).certificate(self.fit_intercept)
+        H = self.gram.matmul(R) if scores is None else scores
+        return self.measure(point.dual, point.intercept, R, H).certificate(self.fit_intercept)
 
     def measure(
         self,

@@ -10,7 +10,7 @@ weight, less a convex function whose slope a DC step freezes. A smooth loss is f
 from which it then differs by a multiple of ``[s - u]_+`` in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -159,6 +159,7 @@ class RobustProblem:
     truncation : s, at most zero; minus infinity for the plain weighted SVM, which is convex.
     fit_intercept : whether an unpenalised intercept is part of the scores.
     loss : the loss l, one of `LOSSES`.
+    losses : the convex part of the losses, one simplex a pair (example, class) of positive weight.
     """
 
     gram: Gram
@@ -166,17 +167,18 @@ class RobustProblem:
     truncation: float
     fit_intercept: bool = True
     loss: str = "hinge"
+    losses: SimplexLosses = field(init=False)
 
-    @property
-    def losses(self) -> SimplexLosses:
-        """The convex part of the losses, one simplex a pair (example, class) of positive weight."""
+    def __post_init__(self) -> None:
         example, anchor = np.nonzero(self.weight)
         n, k = self.weight.shape
         weight = self.weight[example, anchor]
         if self.loss == "hinge":
-            return SimplexLosses(example, anchor, weight, 1.0, n, k)
-        curve = Curve(self.loss, self.truncation)
-        return CurvedLosses(example, anchor, weight * curve.steepest, 0.0, n, k, curve)
+            losses = SimplexLosses(example, anchor, weight, 1.0, n, k)
+        else:
+            curve = Curve(self.loss, self.truncation)
+            losses = CurvedLosses(example, anchor, weight * curve.steepest, 0.0, n, k, curve)
+        object.__setattr__(self, "losses", losses)
 
     def convex_step(self, linearisation: Linearisation | None = None) -> HingeProblem:
         """Return the convex problem whose concave part is frozen at a tangent (None: left out)."""
@@ -209,8 +211,9 @@ class RobustProblem:
             chosen = np.where(keep, previous.partner, chosen)
         slope = np.where(truncated, losses.weight, 0.0)
         tilt = np.zeros_like(F)
-        np.add.at(tilt, (losses.example, losses.anchor), slope)
-        np.subtract.at(tilt, (losses.example, chosen), slope)
+        tilt[losses.example, losses.anchor] = slope  # a pair of example and class occurs once
+        at = np.flatnonzero(truncated)
+        np.subtract.at(tilt, (losses.example[at], chosen[at]), slope[at])
         constant = -self.truncation * float(slope.sum()) if truncated.any() else 0.0
         return Linearisation(truncated, chosen, tilt, constant)
 
@@ -250,7 +253,7 @@ class RobustProblem:
         return F, 0.5 * float(np.vdot(R, H)) + self.truncated_losses(F)
 
     def truncated_losses(self, F: NDArray[np.float64]) -> float:
-        """Return the sum of the truncated losses at the scores `F`."""
+        """Return the weighted sum of the truncated losses at the scores `F`."""
         at_pairs = np.maximum(margins(F), self.truncation)
         if self.loss == "hinge":
             values = np.maximum(1.0 - at_pairs, 0.0)
@@ -268,8 +271,11 @@ class RobustProblem:
         step = self.convex_step(point.linearisation).certify(point.step)
         if np.isneginf(self.truncation):
             return step
-        constant = 0.0 if point.linearisation is None else point.linearisation.constant
-        return _stationary(step, constant, self.reached(point)[1])
+        return _stationary(step, self.constant_of(point.linearisation), self.reached(point)[1])
+
+    def constant_of(self, linearisation: Linearisation | None) -> float:
+        """Return the value of a tangent at zero scores."""
+        return 0.0 if linearisation is None else linearisation.constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +324,11 @@ class PartitionedRobust:
 
     def reached(self, point: RobustPoint) -> tuple[Blocks, float]:
         """Return the scores of a point, in partitions, and the objective (8) there."""
-        W = self.weights(point)
-        F = self.blocks.map(_scores_of_block, W, point.step.intercept)
+        return self.evaluate(self.weights(point), point.step.intercept)
+
+    def evaluate(self, W: NDArray[np.float64], intercept: NDArray[np.float64]) -> tuple[Blocks, float]:
+        """Return the scores, in partitions, of weights W and intercepts, and the objective (8) there."""
+        F = self.blocks.map(_scores_of_block, W, intercept)
         return F, 0.5 * float(np.vdot(W, W)) + total(self.blocks, RobustProblem.truncated_losses, F)
 
     def certify(self, point: RobustPoint) -> Certificate:
@@ -327,8 +336,11 @@ class PartitionedRobust:
         step = self.convex_step(point.linearisation).certify(point.step)
         if np.isneginf(self.truncation):
             return step
-        constant = 0.0 if point.linearisation is None else total(point.linearisation, _constant)
-        return _stationary(step, constant, self.reached(point)[1])
+        return _stationary(step, self.constant_of(point.linearisation), self.reached(point)[1])
+
+    def constant_of(self, linearisation: Blocks | None) -> float:
+        """Return the value of the tangents at zero scores."""
+        return 0.0 if linearisation is None else total(linearisation, _constant)
 
 
 def _stationary(step: Certificate, constant: float, objective: float) -> Certificate:

@@ -152,6 +152,12 @@ class Evidence:
         )
 
     @property
+    def costs_differ(self) -> bool:
+        """Whether some errors cost more than others."""
+        off_diagonal = self.costs[~np.eye(len(self.costs), dtype=bool)]
+        return bool(np.ptp(off_diagonal) > 0)
+
+    @property
     def wrong(self) -> NDArray[np.bool_]:
         """Which accepted predictions are wrong."""
         return self.accepted & (self.predicted != self.labels)

@@ -20,7 +20,7 @@ from polymargin.problems.robust import margins
 from polymargin.report.evidence import Evidence
 from polymargin.report.figures import figure
 from polymargin.report.markup import Content, join, paragraph, table, tag
-from polymargin.report.sections import Section, number
+from polymargin.report.section import Section, number
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.shared import SharedStructureSearch
@@ -201,6 +201,7 @@ def criterion(search: Any) -> Section:
     """Show what a search saw."""
     seen = SearchTable.of(search)
     kind = CriterionSurfaceDisplay if seen.is_surface else CriterionPathDisplay
+    name = seen.name[0].upper() + seen.name[1:]
     chosen = f"C = {number(seen.C[seen.chosen])}"
     if seen.is_surface:
         chosen += f" and {seen.second_name} = {number(float(seen.second[seen.chosen]))}"
@@ -213,6 +214,6 @@ def criterion(search: Any) -> Section:
             lambda ax: kind.from_estimator(search, ax=ax).description,
             (7.2, 3.8),
             name="search",
-            caption=f"{seen.name.capitalize()} of every model that was tried; the circle marks the chosen one.",
+            caption=f"{name} of every model that was tried; the circle marks the chosen one.",
         ),
     )

@@ -102,8 +102,8 @@ function showConfusion(confusion) {
     const shown = document.createElement("b");
     shown.textContent = count.toLocaleString("en");
     const remark = document.createElement("small");
-    remark.textContent = (change > 0 ? "+" : change < 0 ? "−" : "±") + Math.abs(change).toLocaleString("en");
-    cell.replaceChildren(shown, remark);
+    if (change) remark.textContent = (change < 0 ? "−" : "+") + Math.abs(change).toLocaleString("en");
+    cell.replaceChildren(remark, " ", shown);
     cell.dataset.value = count;
     cell.className = count ? (i === j ? "right" : "wrong") : "none";
     cell.style.setProperty("--strength", (count / totals[i]).toFixed(3));

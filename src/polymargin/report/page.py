@@ -12,8 +12,11 @@ from polymargin.files import write_atomically
 from polymargin.report.evidence import Evidence
 from polymargin.report.explorer import explorer
 from polymargin.report.families import family_sections
+from polymargin.report.fitted import fitted, key_figures
 from polymargin.report.markup import join, render, tag
-from polymargin.report.sections import Section, errors, fitted, key_figures, predictions, strengths
+from polymargin.report.performance import errors, strengths
+from polymargin.report.predictions import predictions
+from polymargin.report.section import Section
 
 
 def build(

@@ -306,7 +306,7 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
 def prediction_losses(machine: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Loss of the predicted class: the paper's where the machine minimises it, else minus the winner's lead."""
-    return paper_loss(scores) if _minimises_paper_loss(machine) else gap_loss(scores)
+    return paper_loss(scores) if minimises_paper_loss(machine) else gap_loss(scores)
 
 
 def paper_loss(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -414,9 +414,9 @@ def _keeps_rows(machine: Any) -> bool:
     return hasattr(machine, "_support_problem") and machine.kernel != "precomputed" and machine.landmarks is None
 
 
-def _minimises_paper_loss(machine: Any) -> bool:
+def minimises_paper_loss(machine: Any) -> bool:
     """Tell whether the machine, perhaps the last step of a pipeline or found by a search, has ``loss="lee"``."""
     machine = getattr(machine, "best_estimator_", machine)
     if hasattr(machine, "steps"):
-        return _minimises_paper_loss(machine.steps[-1][1])
+        return minimises_paper_loss(machine.steps[-1][1])
     return getattr(machine, "loss", None) == "lee"

@@ -46,16 +46,15 @@ class Rows:
     ):
         self.features, self.blocks, self.n_atoms, self.products = features, blocks, n_atoms, products
 
-    def objectives(self) -> tuple[float, float]:
-        """Return the losses, and the complementarity."""
-        return self.blocks.objectives()
+    def objectives(self) -> tuple[float, float, Array]:
+        """Return the losses, the complementarity, and the pull of the dual slots."""
+        return *self.blocks.objectives(), self._pulled(self.blocks.pull())
 
-    def linearise(self) -> tuple[Products, Array, Array, Array]:
-        """Return the products at the iterate, the weighted Grams, the pull of the dual slots, and `predict`'s."""
+    def linearise(self) -> tuple[Products, Array, Array]:
+        """Return the products at the iterate, the weighted Grams, and the pull when products go to zero."""
         mean = self.blocks.linearise()
         grams = weighted_grams(self.features, self.products, self.n_atoms, self.blocks.atom_weights)
-        pull = self._pulled(self.blocks.pull())
-        return Products(mean, self.blocks.alpha.size), grams, pull, self._pulled(self.blocks.predict())
+        return Products(mean, self.blocks.alpha.size), grams, self._pulled(self.blocks.predict())
 
     def correct(self, aim: float) -> Array:
         """Return the pull when the products go to their share of `aim`."""
@@ -171,12 +170,12 @@ class PartitionedRows:
         """The rows' own variables, which are with the rows."""
         return self
 
-    def objectives(self) -> tuple[float, float]:
-        """Return the losses, and the complementarity."""
+    def objectives(self) -> tuple[float, float, Array]:
+        """Return the losses, the complementarity, and the pull of the dual slots."""
         return self._ask(added, "objectives")
 
-    def linearise(self) -> tuple[Products, Array, Array, Array]:
-        """Return the products at the iterate, the weighted Grams, the pull of the dual slots, and `predict`'s."""
+    def linearise(self) -> tuple[Products, Array, Array]:
+        """Return the products at the iterate, the weighted Grams, and the pull when products go to zero."""
         return self._change(_added_products, "linearise")
 
     def correct(self, aim: float) -> Array:
@@ -263,9 +262,9 @@ def _shorter(one: tuple[float, Array], other: tuple[float, Array]) -> tuple[floa
 
 
 def _added_products(
-    one: tuple[Products, Array, Array, Array], other: tuple[Products, Array, Array, Array]
-) -> tuple[Products, Array, Array, Array]:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+    one: tuple[Products, Array, Array], other: tuple[Products, Array, Array]
+) -> tuple[Products, Array, Array]:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def with_ones(features: Any, fit_intercept: bool) -> Any:

@@ -14,6 +14,7 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 """
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,8 @@ from polymargin.solvers.contract import Observer, Progress, Settings, Solution, 
 
 Solve = Callable[[Array], Array]
 
-PRODUCT_ENTRIES = 2**22
-"""Products of features with each other that are worth keeping: they make all weighted Grams one product."""
+PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
+"""Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
 
 INTERCEPT_DAMPING = 1e-13
 """Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
@@ -52,8 +53,11 @@ CORRECTIONS = 2
 REFINEMENTS = 5
 """Most times that a direction is solved for again to remove rounding."""
 
-PATIENCE = 5
-"""Iterations without progress after which rounding is taken to allow no more."""
+PATIENCE = 20
+"""Iterations near the solution without progress after which rounding is taken to allow no more."""
+
+MOST_SHORT_STEPS = 30
+"""Short steps in a row after which the iterate is taken to be stuck; curved losses take some on their way."""
 
 
 class InteriorPoint:
@@ -65,6 +69,7 @@ class InteriorPoint:
 
     def __init__(self, features: Any = None):
         self.features = features
+        self._model: _Model | None = None
 
     def solve(
         self,
@@ -78,37 +83,38 @@ class InteriorPoint:
 
         Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions.
         """
-        if isinstance(problem, PartitionedHinge):
-            model: _Model | _PartitionedModel = _PartitionedModel(problem)
-        else:
-            model = _Model(problem, self.features)
+        model = self._model_of(problem)
         system = model.first_system(start)
         best: Judged | None = None
-        length, idle = 1.0, 0
+        idle = short = 0
         with Progress(settings, observer) as progress:
             for _ in progress:
-                primal, complementarity = system.objectives()
-                record = progress.record(primal, primal - complementarity)
-                if record.gap <= settings.tol:
+                record = progress.record(*system.objectives())
+                if record.gap <= settings.tolerance(record.primal):
                     previous = np.inf if best is None else best[1].gap
                     best = model.better(best, system)
-                    if best[1].within(settings.tol):
+                    if best[1].within(settings.tolerance(best[1].primal)):
                         break
-                    advanced = best[1].gap < 0.9 * previous
-                else:
-                    advanced = length > 0.05
-                idle = 0 if advanced else idle + 1
-                if idle == PATIENCE:
+                    idle = 0 if best[1].gap < 0.9 * previous else idle + 1
+                if idle == PATIENCE or short == MOST_SHORT_STEPS:
                     progress.status = Status.STALLED
                     break
                 try:
-                    length = _predictor_corrector(system)
+                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
-        if best is None or not best[1].within(settings.tol):
+        if best is None or not best[1].within(settings.tolerance(best[1].primal)):
             best = model.better(best, system)
         return progress.finish(*best)
+
+    def _model_of(self, problem: HingeProblem | PartitionedHinge) -> "_Model | _PartitionedModel":
+        if isinstance(problem, PartitionedHinge):
+            return _PartitionedModel(problem)
+        # what does not depend on the tilt is kept from one step of the DC algorithm to the next
+        if self._model is None or not self._model.fits(problem):
+            self._model = _Model(problem, self.features)
+        return self._model.tilted(problem)
 
 
 Judged = tuple[Any, Certificate]
@@ -127,6 +133,12 @@ class _Unknowns:
         coordinates = atoms @ self.basis
         self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
         self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
+
+    def tilted(self, tilt: Array) -> "_Unknowns":
+        """Return the same with the pull of a tilt."""
+        unknowns = copy(self)
+        unknowns.tilt = np.ascontiguousarray(tilt)
+        return unknowns
 
     def normal_matrix(self, grams: Array) -> Array:
         """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
@@ -148,8 +160,19 @@ class _Model:
         self.unknowns = _Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
         self.features = with_ones(features, problem.fit_intercept)
         self.products = _products(self.features)
+
+    def fits(self, problem: HingeProblem) -> bool:
+        """Tell whether a problem differs from the model's by its tilt alone."""
+        same = problem.gram is self.problem.gram and problem.losses is self.problem.losses
+        return same and problem.fit_intercept == self.problem.fit_intercept
+
+    def tilted(self, problem: HingeProblem) -> "_Model":
+        """Return the model of a problem that fits."""
+        model = copy(self)
+        model.problem = problem
         if problem.tilt is not None:
-            self.unknowns.tilt += (self.features.T @ (problem.tilt @ self.unknowns.basis)).T
+            model.unknowns = self.unknowns.tilted((self.features.T @ (problem.tilt @ self.unknowns.basis)).T)
+        return model
 
     def first_system(self, start: HingePoint | None) -> "_NewtonSystem | DenseSystem":
         """Return the system at the first iterate."""
@@ -194,8 +217,8 @@ class _PartitionedModel:
         self.problem = problem
         self.parts = problem.blocks.map(Part.of, keep=True)
         self.summary = self.parts.reduce(PartSummary.__add__, Part.summary)
-        self.unknowns = _Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
-        self.unknowns.tilt += self.summary.tilt
+        unknowns = _Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
+        self.unknowns = unknowns.tilted(self.summary.tilt)
 
     def first_system(self, start: PartitionedPoint | None) -> "_NewtonSystem":
         """Return the system at the first iterate."""
@@ -221,7 +244,7 @@ class _PartitionedModel:
 def _products(features: Any) -> Array | None:
     """Return the products (n, p(p+1)/2) of the features with each other, where they are few enough to keep."""
     n, p = features.shape
-    if sparse.issparse(features) or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
+    if sparse.issparse(features) or p > PRODUCT_FEATURES or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
         return None
     first, second = np.triu_indices(p)
     return np.ascontiguousarray(features[:, first] * features[:, second])
@@ -261,16 +284,18 @@ class _NewtonSystem:
         return self.rows.blocks
 
     def objectives(self) -> tuple[float, float]:
-        """Return the primal objective, and the complementarity, which is the gap once all conditions hold."""
-        losses, complementarity = self.rows.objectives()
-        half_norm = 0.5 * float(np.vdot(self.Z, self.unknowns.penalty * self.Z))
-        return half_norm + losses + float(np.vdot(self.unknowns.tilt, self.Z)), complementarity
+        """Return primal and dual objective, the latter less what the linear conditions miss."""
+        unknowns = self.unknowns
+        losses, complementarity, pull = self.rows.objectives()
+        gradient = unknowns.penalty * self.Z
+        self.residual = gradient + unknowns.tilt + pull
+        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + unknowns.tilt))
+        return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
 
     def linearise(self) -> float:
-        """Factor the reduced matrix at the iterate; return the mean of the products."""
-        products, grams, pull, self.predicted = self.rows.linearise()
+        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
+        products, grams, self.predicted = self.rows.linearise()
         self.solve = _factorise(self.unknowns.normal_matrix(grams))
-        self.residual = self.unknowns.penalty * self.Z + self.unknowns.tilt + pull
         return products.mean
 
     def predict(self) -> float:
