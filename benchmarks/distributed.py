@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     options = parser.parse_args()
     n_rows = options.rows // 100 if options.quick else options.rows
-    chunk = CHUNK // 25 if options.quick else CHUNK
+    chunk = min(CHUNK, n_rows // 8)
     columns = ("machine", "rows", "workers", "seconds", "rows/s", "peak MB", "to client kB", "accuracy")
     table, goals = Table(columns, width=13), Goals()
     with tempfile.TemporaryDirectory() as name:
@@ -169,10 +169,10 @@ def main() -> None:
         print(f"written: {n_rows} x {FEATURES}, k = {CLASSES}, {time.perf_counter() - start:.0f} s", flush=True)
         for path in directory.glob("*[02468].parquet"):
             (half / path.name).hardlink_to(path)
-        one, two = (measured(directory, n_rows, n_workers) for n_workers in (1, 2))
-        fewer = measured(half, n_rows // 2, 2)
-        for row in (one, two, fewer, incremental(directory, n_rows)):
-            table.add(**row)
+        table.add(**(one := measured(directory, n_rows, 1)))
+        table.add(**(two := measured(directory, n_rows, 2)))
+        table.add(**(fewer := measured(half, n_rows // 2, 2)))
+        table.add(**incremental(directory, n_rows))
     print(f"parallel efficiency on two workers: {one['seconds'] / two['seconds'] / 2:.2f}")
     goals.at_most("peak memory of a worker, GB", max(one["peak MB"], two["peak MB"]) / 1e3, 1.5)
     growth = two["to client kB"] / fewer["to client kB"] - 1.0
