@@ -44,7 +44,15 @@ def summarise(table: Table, records: Sequence[Record]) -> list[Row]:
 
 
 def verdict(table: Table, rows: Sequence[Row]) -> str:
-    """Judge: reproduced, reproduced in order and not in level, or not reproduced; with the counts behind it."""
+    """Judge: reproduced, reproduced in order and not in level, or not reproduced; with the counts behind it.
+
+    One repetition where there are to be more has no standard error: its verdict is called preliminary.
+    """
+    preliminary = table.repetitions > 1 and max(row.repetitions for row in rows) == 1
+    return "preliminary (one repetition): " * preliminary + _verdict(table, rows)
+
+
+def _verdict(table: Table, rows: Sequence[Row]) -> str:
     if table.judge is not None:
         return table.judge(rows)
     compared = [row for row in rows if row.judged]

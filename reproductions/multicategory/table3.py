@@ -65,8 +65,8 @@ def _error(machine: Any, folds: StratifiedKFold, train: Rows, test: Rows | None)
 
 
 def _methods(name: str, p: int, folds: StratifiedKFold, context: Context) -> dict[str, Any]:
-    Cs = (1.0, 10.0) if context.quick else tuple(8.0 ** np.arange(-1, 4))
-    widths = (1.0 / p,) if context.quick else tuple(4.0**power / p for power in range(-2, 3))
+    Cs = (1.0, 10.0) if context.quick else tuple(8.0 ** np.arange(3))
+    widths = (1.0 / p,) if context.quick else tuple(4.0**power / p for power in range(-1, 2))
     searches = {
         label: MarginSearch(MulticategorySVC(loss=loss, tol=1e-2), Cs=Cs, gammas=widths, criterion=folds)
         for label, loss in (("MSVM", "lee"), ("Weston-Watkins", "weston"))
@@ -108,7 +108,7 @@ REPRODUCTION = Table(
     paper_repetitions=1,
     tolerance=0.015,
     digits=4,
-    notes="Standardised data; Gaussian kernels, C = 1/8, ..., 512 and gamma = 4^-2, ..., 4^2 over the number of "
+    notes="Standardised data; Gaussian kernels, C = 1, 8, 64 and gamma = 1/4, 1, 4 over the number of "
     "variables by ten folds. On wine and glass the error is the least one of the folds, as the paper seems to "
     "have it (its numbers are whole errors of 178 and 214). Waveform is simulated anew. The paper does not say "
     "how it scaled, which grid it searched, or which rows of vehicle it held out. Its vehicle cannot be the set "

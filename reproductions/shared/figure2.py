@@ -53,7 +53,7 @@ def judge(rows: Sequence[Row]) -> str:
         alone = ours[name, size, "1vsrest"]
         for method in SHARING:
             shared = ours[name, size, method]
-            gains.append(shared.ours - alone.ours > 2 * np.hypot(np.nan_to_num(shared.error), alone.error))
+            gains.append(shared.ours - alone.ours > 2 * np.hypot(*np.nan_to_num([shared.error, alone.error])))
     share = f"{sum(gains)} of {len(gains)} comparisons"
     if sum(gains) >= 0.8 * len(gains):
         return f"reproduced in order (the paper prints no numbers): sharing beats one-versus-rest in {share}"

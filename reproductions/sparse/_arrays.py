@@ -17,7 +17,7 @@ def top_genes(context: Context, name: str, n_genes: int = 500) -> Bunch:
     arrays = context.fetch(name)
     # genes that do not vary have no statistic
     relevance = np.nan_to_num(f_classif(arrays.data, arrays.target)[0], nan=-1.0)
-    genes = np.argsort(-relevance, kind="stable")[: 50 if context.quick else n_genes]
+    genes = np.argsort(-relevance, kind="stable")[: 20 if context.quick else n_genes]
     names = np.arange(arrays.data.shape[1]) if arrays.feature_names is None else np.asarray(arrays.feature_names)
     return Bunch(data=arrays.data[:, genes], target=arrays.target, names=names[genes])
 

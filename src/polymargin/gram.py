@@ -4,7 +4,7 @@ A Gram provider hands out the kernel matrix of the training rows in the form tha
 whole, as products of features, or row by row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -274,12 +274,26 @@ class LazyGram:
 _ROWS_AT_A_TIME = 128
 
 
-def _matmul_by_rows(gram: Gram, V: NDArray[np.float64], block_bytes: int = 2**26) -> NDArray[np.float64]:
-    height = max(1, block_bytes // (8 * gram.n))
-    product = np.empty((gram.n, V.shape[1]))
+def products_by_rows(
+    gram: Gram, V: NDArray[np.float64], block_bytes: int = 2**26
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Yield some rows of the matrix's product with `V` after the others, with their positions.
+
+    Only the columns that meet a row of `V` other than zero are computed.
+    """
+    met = np.flatnonzero(V.any(axis=1))
+    columns, V = (None, V) if len(met) == gram.n else (met, V[met])
+    height = max(1, block_bytes // (8 * max(1, len(V))))
     for first in range(0, gram.n, height):
         rows = np.arange(first, min(first + height, gram.n))
-        product[rows] = gram.block(rows) @ V
+        yield rows, gram.block(rows, columns) @ V
+
+
+def _matmul_by_rows(gram: Gram, V: NDArray[np.float64]) -> NDArray[np.float64]:
+    product = np.zeros((gram.n, V.shape[1]))
+    if V.any():
+        for rows, part in products_by_rows(gram, V):
+            product[rows] = part
     return product
 
 

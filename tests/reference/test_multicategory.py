@@ -228,7 +228,7 @@ def test_time_limit_is_kept(loss):
     start = time.perf_counter()
     with pytest.warns(ConvergenceWarning, match="time limit"):
         model.fit(X, y)
-    assert time.perf_counter() - start < 2.0
+    assert time.perf_counter() - start < 0.3 + 1.0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
@@ -252,5 +252,5 @@ def test_interrupt_keeps_the_fit():
         last = child.communicate(timeout=60)[0].splitlines()[-1].split()
     assert child.returncode == 0
     assert last[0] == "finished"
-    assert float(last[1]) - sent < 2.0
+    assert float(last[1]) - sent < 1.0
     assert last[2:] == ["False", "True"]

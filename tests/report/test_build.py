@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polymargin import MulticategorySVC, RobustSVC, SparseSVC, expected_cost, report
+from polymargin import MulticategorySVC, ProximalSVC, RobustSVC, SparseSVC, expected_cost, report
 from polymargin.report.calibration import Calibration
 from polymargin.report.evidence import Evidence
 from polymargin.report.predictions import TABLE_ROWS
@@ -145,10 +145,14 @@ def test_rejected_rows_have_a_column_and_no_cost():
     assert json.loads(page.texts["report-data"])["predicted"].count(-1) == rejected.sum()
 
 
-def test_two_classes_arrays_and_integers():
-    X, y = blobs(np.random.default_rng(0), 60, 3, 2)
-    page = Page(report.build(MulticategorySVC().fit(X, y), X, y))
-    assert json.loads(page.texts["report-data"])["classes"] == ["0", "1"]
+@pytest.mark.parametrize("k", [2, 12])
+def test_two_and_many_classes_arrays_and_integers(k):
+    X, y = blobs(np.random.default_rng(0), 60, 3, k)
+    page = Page(report.build(ProximalSVC().fit(X, y), X, y))
+    data = json.loads(page.texts["report-data"])
+    assert data["classes"] == [str(label) for label in range(k)]
+    assert len(set(data["colours"])) == k
+    assert "ProximalSVC takes none" in page.texts["costs"]
 
 
 def test_many_rows_stay_a_small_page():

@@ -86,7 +86,7 @@ def test_the_list_names_every_table_and_figure_that_the_papers_have():
     expected = {
         "multicategory": "table1 table2 table3 table4 replicates figure1 figure2 figure4 figure5 radiance",
         "proximal": "table1 table2 figures2to4 figures5and6",
-        "sparse": "example1 example2 table3 table4 figure1 figure2",
+        "sparse": "example1 example2 example1lee example2lee table3 table4 figure1 figure2",
         "shared": "figure1 figure2 figure2relations figure2reduced",
         "robust": "table1 table2 table3 figure1 figure2",
     }
@@ -100,6 +100,11 @@ def test_rows_of_fewer_repetitions_say_so():
     text = to_markdown("p/t", table, HEADER, records, summarise(table, records))
     assert "| b | 2.00 |  |  | 1 |" in text
     assert "| a | 1.00 (0.00) |  |  | 3 |" in text
+
+
+def test_one_repetition_of_many_is_preliminary():
+    rows = summarise(table_of({("a",): Theirs(1.0)}), records_of({("a",): [1.0]}))
+    assert verdict(table_of({}), rows).startswith("preliminary (one repetition): reproduced (1 of 1")
 
 
 def test_claims_without_numbers_are_judged_by_the_table():

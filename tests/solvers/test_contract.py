@@ -42,6 +42,15 @@ def test_an_interrupt_raises_a_flag_and_a_second_one_acts():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_an_interrupt_stops_the_inner_solver_too():
+    with Progress(Settings(max_iter=100)) as outer:
+        with Progress(Settings(max_iter=100)) as inner:
+            signal.raise_signal(signal.SIGINT)
+            assert list(inner) == []
+        assert inner.status is Status.INTERRUPTED
+        assert outer.interrupted
+
+
 def test_other_threads_leave_the_signals_alone():
     seen = []
 

@@ -96,3 +96,17 @@ def test_products_of_a_lazy_matrix_come_from_its_cache():
         dense.add_product(rows, V, expected)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     assert sum(calls[:3]) == 180  # rows seen before are not computed again while there is room
+
+
+def test_a_stop_is_certified_by_scores_that_are_right():
+    """A stop cannot wait for a pass over a matrix that is not kept: the scores kept must tell the same."""
+    X, y = blobs(np.random.default_rng(3), 1500, 4, 4, spread=1.0)
+    losses = lee_lin_wahba(y, 10.0 * (1.0 - np.eye(4))[y])
+    problem = HingeProblem(LazyGram(Kernel("rbf", gamma=0.3), X, cache_size=3.0), losses)
+    solution = Decomposition(working_set=300).solve(problem, Settings(tol=1e-8, max_iter=6))
+    assert solution.status is Status.MAX_ITER
+    fresh = problem.certify(solution.point)
+    assert solution.certificate.infeasibility <= 1e-9
+    np.testing.assert_allclose(
+        [solution.certificate.primal, solution.certificate.dual], [fresh.primal, fresh.dual], rtol=1e-6
+    )

@@ -112,7 +112,7 @@ class TestLimits:
         start = time.perf_counter()
         solution = Decomposition().solve(long_problem, Settings(tol=1e-14, time_limit=60.0))
         assert solution.status is Status.INTERRUPTED
-        assert time.perf_counter() - start < 20.0
+        assert time.perf_counter() - start < 0.2 + 1.0
         self.assert_feasible(solution)
 
     def test_indefinite_kernel_is_refused(self, loss):

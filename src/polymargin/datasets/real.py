@@ -64,7 +64,8 @@ def fetch_benchmark(name: str, data_home: str | os.PathLike | None = None) -> Bu
     The folder is `data_home`, else the environment variable ``POLYMARGIN_DATA``, else ``polymargin`` in
     scikit-learn's data folder. It holds NAME.npz with `X`, `y` and, where known, `feature_names`, `train_idx` and
     `test_idx` (sparse data: `X_data`, `X_indices`, `X_indptr`, `X_shape`). Nothing is scaled. Shape and class
-    sizes are verified before anything is returned or kept.
+    sizes are verified before anything is returned or kept. The numbers of the sets on OpenML are from its
+    catalogue and were not tried over a network: a set that is not the one expected is refused, not returned.
 
     Parameters
     ----------

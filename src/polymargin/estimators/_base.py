@@ -110,6 +110,23 @@ class TrainingSet:
         return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 
 
+def _are_few_integers(y: NDArray) -> bool:
+    """Tell whether labels are integers in a range so narrow that they can be counted instead of sorted."""
+    if y.dtype.kind not in "iu" or len(y) == 0:
+        return False
+    lowest, highest = int(y.min()), int(y.max())
+    return highest - lowest < len(y) // 2 and highest <= np.iinfo(np.intp).max
+
+
+def _encoded_integers(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
+    """Return what ``np.unique(y, return_inverse=True)`` does, for integers in a narrow range."""
+    lowest = int(y.min())
+    places = y.astype(np.intp) - lowest
+    present = np.bincount(places) > 0
+    classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+    return classes, places if present.all() else (np.cumsum(present) - 1)[places]
+
+
 def is_dask_collection(X: Any) -> bool:
     """Tell whether `X` is a Dask collection, without importing Dask."""
     return not isinstance(X, type) and getattr(X, "__dask_graph__", None) is not None
@@ -177,10 +194,18 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         winners = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[winners]
 
-    def _data(self, X: Any, y: Any, sample_weight: Any = None, *, weigh_classes: bool = True) -> Any:
+    def _data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        weigh_classes: bool = True,
+        check_finite: bool = True,
+    ) -> Any:
         """Validate the data in memory (a `TrainingSet`), or in the partitions of Dask (a `PartitionedSet`)."""
         if not is_dask_collection(X):
-            return self._training_set(X, y, sample_weight, weigh_classes=weigh_classes)
+            return self._training_set(X, y, sample_weight, weigh_classes=weigh_classes, check_finite=check_finite)
         self._check_partitionable()
         return _dask_drivers().training_set(self, X, y, sample_weight, weigh_classes=weigh_classes)
 
@@ -201,12 +226,14 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         classes: NDArray | None = None,
         reset: bool = True,
         weigh_classes: bool = True,
+        check_finite: bool = True,
     ) -> TrainingSet:
         """Validate the data and resolve `cost_matrix`, `priors` and `class_weight` where the family has them.
 
         With `classes` (incremental fitting) the labels must be among them; otherwise `classes_` is learnt.
         Without `weigh_classes` the weights are those of the samples alone: a machine that sees its rows in chunks
-        can weigh classes only when all have come.
+        can weigh classes only when all have come. Without `check_finite` it is left to the caller to find NaN and
+        infinity in `X`.
         """
         if is_dask_collection(X):
             raise TypeError(
@@ -214,10 +241,19 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
                 "that fit into memory, such as X.compute() or a sample of them."
             )
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, y_numeric=False
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            y_numeric=False,
+            ensure_all_finite=check_finite,
         )
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        few_integers = _are_few_integers(y)
+        if not few_integers:
+            check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self._is_pairwise():
             check_precomputed(X)
@@ -229,7 +265,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
                 weights[rows],
             )
         if classes is None:
-            classes, labels = np.unique(y, return_inverse=True)
+            classes, labels = _encoded_integers(y) if few_integers else np.unique(y, return_inverse=True)
             if len(classes) < 2:
                 raise ValueError(
                     f"y must hold at least two classes with positive sample_weight, got {len(classes)} class"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
@@ -27,6 +28,7 @@ from polymargin.solvers.refinement import (
     rows_within_margins,
 )
 from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
+from polymargin.solvers.scanned_refinement import SCANNED_ROWS, refine_by_scans
 
 KEPT_BYTES = 2**27
 """Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
@@ -176,7 +178,9 @@ class ProximalSVC(MomentClassifier):
         self
         """
         settings = self._check_arguments()
-        data = self._data(X, y, sample_weight)
+        # NaN and infinity show in the moments of the rows, which spares a pass to look for them
+        show = self.kernel == "linear" and self.landmarks is None and sample_weight is None
+        data = self._data(X, y, sample_weight, check_finite=not show)
         self._observer()
         solution = self._fit_prepared(data, self._features(data), settings)
         self._conclude(solution, settings.tol)
@@ -188,6 +192,8 @@ class ProximalSVC(MomentClassifier):
         """Solve, refine and store; also for searches that have chosen the features."""
         data = self._at_hand(data, features)
         moments, problem, rows = self._state(data, features)
+        if isinstance(data, TrainingSet) and (moments is None or not np.isfinite(moments.grams).all()):
+            assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
         if problem is not None:
             solution = NormalEquationsSolver(rows).solve(problem, settings)
         else:
@@ -235,9 +241,9 @@ class ProximalSVC(MomentClassifier):
             geometry = self._geometry(data.totals)
             if isinstance(rows, ProximalRows):
                 assert isinstance(data, TrainingSet)
-                scored = ScoredRows(rows.products(Z[:-1]), data.labels, data.weights)
-                self._set_refined(refine_rows(*scored, *geometry, self.C))
-                self.support_ = data.rows[self._within_margins(scored)]
+                refinement, within = _refined_rows(rows, Z[:-1], geometry, self.C)
+                self._set_refined(refinement)
+                self.support_ = data.rows[within]
             else:
                 blocks = rows.blocks.map(_scored, Z[:-1])
                 self._set_refined(refine_blocks(blocks, data.n_rows, *geometry, self.C))
@@ -245,10 +251,6 @@ class ProximalSVC(MomentClassifier):
             assert isinstance(data, TrainingSet)
             self.landmarks_ = data.rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
-
-    def _within_margins(self, rows: ScoredRows) -> NDArray[np.intp]:
-        assert self.refinement_ is not None
-        return rows_within_margins(rows.scores, rows.labels, self.refinement_.scale, self.refinement_.offset)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "ProximalSVC":
         """Add rows to what was seen; the unrefined solution is that of `fit` on everything seen.
@@ -439,3 +441,14 @@ def _proximal_rows(data: TrainingSet, sides: Sides, C: float, features: KernelFe
 
 def _scored(rows: ProximalRows, V: NDArray[np.float64]) -> ScoredRows:
     return ScoredRows(rows.products(V), rows.labels, rows.weights)
+
+
+def _refined_rows(
+    rows: ProximalRows, V: NDArray[np.float64], geometry: tuple[NDArray, NDArray, NDArray], C: float
+) -> tuple[Refinement, NDArray[np.intp]]:
+    """Refine the scores of rows in memory; return also those within a margin."""
+    if len(rows.labels) >= SCANNED_ROWS:
+        return refine_by_scans(rows, V, *geometry, C)
+    scored = _scored(rows, V)
+    refinement = refine_rows(*scored, *geometry, C)
+    return refinement, rows_within_margins(scored.scores, scored.labels, refinement.scale, refinement.offset)

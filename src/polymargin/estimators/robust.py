@@ -305,7 +305,7 @@ class RobustSVC(KernelClassifier):
         """Run the DC algorithm from every start that can lead to a different solution."""
         observer = self._observer()
         convex = convex_solver(problem)
-        algorithm = DCAlgorithm(convex, self.max_dc_iter)
+        algorithm = DCAlgorithm(convex, self.max_dc_iter, go_on=isinstance(convex, ProximalNewton))
         names = dict.fromkeys(self.starts)
         if np.isneginf(problem.truncation):
             names = {"utility": None}

@@ -6,7 +6,7 @@ and background, so that dark styles work: what is neither a class nor a value is
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -104,13 +104,15 @@ def background() -> str:
     return rcParams["axes.facecolor"]
 
 
-def class_colours(n_classes: int) -> list[Any]:
+@cache
+def class_colours(n_classes: int) -> tuple[str, ...]:
     """Return a colour a class: the palette, or as many hues as are needed beyond it."""
     if n_classes <= len(PALETTE):
-        return list(PALETTE[:n_classes])
+        return PALETTE[:n_classes]
     from matplotlib import colormaps
+    from matplotlib.colors import to_hex
 
-    return [colormaps["turbo"](share) for share in np.linspace(0.06, 0.94, n_classes)]
+    return tuple(to_hex(colour) for colour in colormaps["turbo"](np.linspace(0.06, 0.94, n_classes)))
 
 
 def shades(*colours: str) -> Any:

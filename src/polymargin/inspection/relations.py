@@ -1,5 +1,6 @@
 """What a fitted SharedStructureSVC says of its classes: who is related to whom."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -194,14 +195,17 @@ class ClassRelationDisplay:
         distances = strengths.max() - strengths
         np.fill_diagonal(distances, 0.0)
         tree = hierarchy.linkage(squareform(distances, checks=False), method="average")
-        self.dendrogram_ = hierarchy.dendrogram(
-            tree,
-            labels=[label_text(name) for name in self.final_names],
-            orientation="right",
-            link_color_func=lambda _: ink(),
-            leaf_font_size="small",
-            ax=self.dendrogram_ax_,
-        )
+        with warnings.catch_warnings():
+            # Where all pairs share the same every join is at zero, which SciPy makes the limits of the axis.
+            warnings.filterwarnings("ignore", message="Attempting to set identical low and high")
+            self.dendrogram_ = hierarchy.dendrogram(
+                tree,
+                labels=[label_text(name) for name in self.final_names],
+                orientation="right",
+                link_color_func=lambda _: ink(),
+                leaf_font_size="small",
+                ax=self.dendrogram_ax_,
+            )
         self.dendrogram_ax_.spines[["left", "right", "top"]].set_visible(False)
         self.dendrogram_ax_.tick_params(axis="y", length=0)
         furthest = float(tree[:, 2].max()) or 1.0

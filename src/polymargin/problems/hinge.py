@@ -223,10 +223,13 @@ class HingeProblem:
         R = self.losses.coefficients(dual)
         return R if self.tilt is None else R - self.tilt
 
-    def certify(self, point: HingePoint) -> Certificate:
-        """Measure a point afresh; the gap is a proof only where the columns of R sum to zero."""
+    def certify(self, point: HingePoint, scores: NDArray[np.float64] | None = None) -> Certificate:
+        """Measure a point afresh; the gap is a proof only where the columns of R sum to zero.
+
+        `scores` are the gram's product with R where that is at hand; as right as they are is the certificate.
+        """
         R = self.coefficients(point.dual)
-        H = self.gram.matmul(R)
+        H = self.gram.matmul(R) if scores is None else scores
         F = H + point.intercept
         half_norm = 0.5 * float(np.vdot(R, H))
         primal = half_norm + self.losses.value(F)

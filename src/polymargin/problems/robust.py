@@ -10,7 +10,7 @@ weight, less a convex function whose slope a DC step freezes. A smooth loss is f
 from which it then differs by a multiple of ``[s - u]_+`` in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,7 @@ class RobustProblem:
     truncation : s, at most zero; minus infinity for the plain weighted SVM, which is convex.
     fit_intercept : whether an unpenalised intercept is part of the scores.
     loss : the loss l, one of `LOSSES`.
+    losses : the convex part of the losses, one simplex a pair (example, class) of positive weight.
     """
 
     gram: Gram
@@ -154,22 +155,18 @@ class RobustProblem:
     truncation: float
     fit_intercept: bool = True
     loss: str = "hinge"
+    losses: SimplexLosses = field(init=False)
 
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs of positive weight."""
-        return int(np.count_nonzero(self.weight))
-
-    @property
-    def losses(self) -> SimplexLosses:
-        """The convex part of the losses, one simplex a pair (example, class) of positive weight."""
+    def __post_init__(self) -> None:
         example, anchor = np.nonzero(self.weight)
         n, k = self.weight.shape
         weight = self.weight[example, anchor]
         if self.loss == "hinge":
-            return SimplexLosses(example, anchor, weight, 1.0, n, k)
-        curve = Curve(self.loss, self.truncation)
-        return CurvedLosses(example, anchor, weight * curve.steepest, 0.0, n, k, curve)
+            losses = SimplexLosses(example, anchor, weight, 1.0, n, k)
+        else:
+            curve = Curve(self.loss, self.truncation)
+            losses = CurvedLosses(example, anchor, weight * curve.steepest, 0.0, n, k, curve)
+        object.__setattr__(self, "losses", losses)
 
     def convex_step(self, linearisation: Linearisation | None = None) -> HingeProblem:
         """Return the convex problem whose concave part is frozen at a tangent (None: left out)."""
@@ -197,8 +194,9 @@ class RobustProblem:
             chosen = np.where(keep, previous.partner, chosen)
         slope = np.where(truncated, losses.weight, 0.0)
         tilt = np.zeros_like(F)
-        np.add.at(tilt, (losses.example, losses.anchor), slope)
-        np.subtract.at(tilt, (losses.example, chosen), slope)
+        tilt[losses.example, losses.anchor] = slope  # a pair of example and class occurs once
+        at = np.flatnonzero(truncated)
+        np.subtract.at(tilt, (losses.example[at], chosen[at]), slope[at])
         constant = -self.truncation * float(slope.sum()) if truncated.any() else 0.0
         return Linearisation(truncated, chosen, tilt, constant)
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin.inspection._plotting import class_colours
 from polymargin.report.evidence import Evidence, weighs_classes
 from polymargin.report.fitted import parameters_of
 from polymargin.report.markup import Content, Markup, data_script, join, paragraph, table, tag
 from polymargin.report.predictions import table_rows
-from polymargin.report.section import FEW_CLASSES, Section, class_label, crowding, hex_colours, number
+from polymargin.report.section import FEW_CLASSES, Section, class_label, crowding, number
 
 STORED_NUMBERS = 400_000
 """Probabilities that a page holds at most; of more rows an even share is kept."""
@@ -183,7 +184,7 @@ def page_data(evidence: Evidence) -> dict[str, Any]:
     decided = np.where(evidence.accepted, evidence.predicted, -1)
     return {
         "classes": list(evidence.names),
-        "colours": hex_colours(len(evidence.names)),
+        "colours": list(class_colours(len(evidence.names))),
         "costs": evidence.costs.tolist(),
         "labels": evidence.labels[rows].tolist(),
         "predicted": decided[rows].tolist(),

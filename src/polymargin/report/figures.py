@@ -68,7 +68,7 @@ def inline_svg(text: str, *, name: str, alternative: str) -> Markup:
     root.attrib |= {
         "role": "img",
         "aria-label": alternative,
-        "style": f"width:{width:.0f}px;min-width:min({width:.0f}px,30rem)",
+        "style": f"width:{width:.0f}px;min-width:min({0.75 * width:.0f}px,30rem)",
         "id": f"{name}-picture",
     }
     return Markup(ElementTree.tostring(root, encoding="unicode"))

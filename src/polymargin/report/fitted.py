@@ -10,7 +10,7 @@ from polymargin.report.evidence import Evidence
 from polymargin.report.markup import Content, Markup, definitions, join, paragraph, tag
 from polymargin.report.section import Section, number
 
-ROUNDING = 1e-15
+ROUNDING = 1e-14
 """Gaps below are those of rounding."""
 
 MACHINES = {

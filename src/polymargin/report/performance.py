@@ -19,18 +19,20 @@ DRAWN_ROWS = 160
 def errors(evidence: Evidence) -> Section:
     """Show the confusion matrix with the costs."""
     k = len(evidence.names)
-    counts = evidence.confusion[:, :k]
+    confusion = evidence.confusion
+    counts = confusion[:, :k]
+    total = counts * evidence.costs
     rejects = evidence.parts.rejector is not None
     head: list[Content] = ["true ↓ predicted →"]
     head += [tag("th", class_label(evidence, j), scope="col") for j in range(k)]
     head += ["rejected", "found"] if rejects else ["found"]
-    found = counts.diagonal() / np.maximum(evidence.confusion.sum(axis=1), 1)
+    found = counts.diagonal() / np.maximum(confusion.sum(axis=1), 1)
     trusted = counts.diagonal() / np.maximum(counts.sum(axis=0), 1)
     body = []
     for i in range(k):
-        cells = [_count_cell(evidence, i, j) for j in range(k)]
+        cells = [_count_cell(evidence, confusion, total, i, j) for j in range(k)]
         if rejects:
-            cells.append(tag("td", tag("b", f"{evidence.confusion[i, k]:,}"), class_="none"))
+            cells.append(tag("td", tag("b", f"{confusion[i, k]:,}"), class_="none"))
         cells.append(tag("td", f"{found[i]:.1%}", class_="margin"))
         body.append(tag("tr", tag("th", class_label(evidence, i), scope="row"), *cells))
     last = [f"{share:.1%}" for share in trusted] + [""] * (1 + rejects)
@@ -43,28 +45,29 @@ def errors(evidence: Evidence) -> Section:
     matrix = table(
         head, body, caption="Confusion matrix with costs", class_=f"confusion{crowding(k)}", id="confusion"
     )
-    return Section("errors", "Right and wrong", _errors_in_words(evidence, counts), join([matrix, remark]))
+    return Section("errors", "Right and wrong", _errors_in_words(evidence, counts, total), join([matrix, remark]))
 
 
-def _count_cell(evidence: Evidence, i: int, j: int) -> Markup:
+def _count_cell(
+    evidence: Evidence, confusion: NDArray[np.intp], total: NDArray[np.float64], i: int, j: int
+) -> Markup:
     """Return the cell of class i predicted as j: the darker, the larger its share of the class or the cost."""
-    count = int(evidence.confusion[i, j])
+    count = int(confusion[i, j])
     content = [tag("b", f"{count:,}")]
     if i == j:
-        kind, strength = "right", count / max(1, evidence.confusion[i].sum())
+        kind, strength = "right", count / max(1, confusion[i].sum())
     else:
-        total = evidence.confusion[:, :-1] * evidence.costs
         kind, strength = "wrong", total[i, j] / total.max() if total.any() else 0.0
         if evidence.costs_differ:
             content.append(tag("small", f"cost {number(evidence.costs[i, j])}"))
     return tag("td", *content, class_=kind if count else "none", style=f"--strength:{strength:.3f}")
 
 
-def _errors_in_words(evidence: Evidence, counts: NDArray[np.intp]) -> str:
+def _errors_in_words(evidence: Evidence, counts: NDArray[np.intp], total: NDArray[np.float64]) -> str:
     n, wrong = int(evidence.accepted.sum()), int(evidence.wrong.sum())
     if not wrong:
         return f"All {n:,} accepted predictions of held-out rows are right."
-    mean, total = number(evidence.expected_cost), counts * evidence.costs
+    mean = number(evidence.expected_cost)
     words = f"{wrong:,} of {n:,} predictions are wrong; a prediction costs {mean} on average."
     if total.any():
         i, j = np.unravel_index(total.argmax(), total.shape)

@@ -36,12 +36,5 @@ def class_label(evidence: Evidence, position: int) -> Markup:
         "span",
         evidence.names[position],
         class_="class",
-        style=f"--class:{hex_colours(len(evidence.names))[position]}",
+        style=f"--class:{class_colours(len(evidence.names))[position]}",
     )
-
-
-def hex_colours(n_classes: int) -> list[str]:
-    """Return the colours of the classes as CSS takes them."""
-    from matplotlib.colors import to_hex
-
-    return [to_hex(colour) for colour in class_colours(n_classes)]

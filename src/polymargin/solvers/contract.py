@@ -94,7 +94,7 @@ class Progress:
     A solver opens it as a context, loops ``for iteration in progress:`` and leaves the loop itself when it has
     converged; the loop ends early when a limit is reached or Ctrl-C was pressed, and `status` then says which.
     While the context is open Ctrl-C only raises a flag, so that no state is ever left half-updated; a second
-    Ctrl-C acts at once.
+    Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one.
     """
 
     def __init__(self, settings: Settings, observer: Observer | None = None):
@@ -106,11 +106,16 @@ class Progress:
         self.status = Status.MAX_ITER
         self.history: list[Record] = []
         self._previous_handler: Any = None
+        self._outer: Progress | None = None
 
     def __enter__(self) -> "Progress":
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._previous_handler = signal.signal(signal.SIGINT, self._interrupt)
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            owner = getattr(handler, "__self__", None)
+            if handler is signal.default_int_handler:
+                self._previous_handler = signal.signal(signal.SIGINT, self._interrupt)
+            elif isinstance(owner, Progress):
+                self._outer = owner
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -135,7 +140,7 @@ class Progress:
 
     def out_of_time(self) -> bool:
         """Tell whether to stop now, and note why; for use between the bursts of one long iteration."""
-        if self.interrupted:
+        if self.interrupted or (self._outer is not None and self._outer.interrupted):
             self.status = Status.INTERRUPTED
         elif self.seconds_left <= 0:
             self.status = Status.TIME_LIMIT

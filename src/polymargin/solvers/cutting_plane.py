@@ -28,6 +28,8 @@ ROUNDING = 1e-13
 """Correlations below this fraction of their terms are zero, as those of constant variables."""
 NEW_CUTS = 100
 """Cuts added at a time: the most violated ones."""
+MOST_WATCHED = 500
+"""Variables that may enter while a vertex is followed: those with the largest polars."""
 
 
 def _most_violated(polars: NDArray[np.float64], bound: float) -> NDArray[np.intp]:
@@ -131,12 +133,13 @@ def _followed(problem: SparseProblem, master: Master, last: _Solved) -> Vertex |
     """Follow the vertex of the last solution to the larger C of the problem.
 
     Only variables are watched whose polars would reach 1 if they changed as fast as C (the strong rule of
-    Tibshirani et al., 2012); all variables are priced afterwards.
+    Tibshirani et al., 2012), and not more than pays; all variables are priced afterwards.
     """
     vertex = master.vertex()
     if vertex is None:
         return None
-    watched = last.polars >= 2.0 * last.C / problem.C - 1.0
+    least = np.partition(last.polars, -MOST_WATCHED)[-MOST_WATCHED] if len(last.polars) > MOST_WATCHED else 0.0
+    watched = last.polars >= max(float(least), 2.0 * last.C / problem.C - 1.0)
     watched[vertex.atoms.variables] = True
     variables = np.flatnonzero(watched)
     homotopy = Homotopy(master.hinges, master.columns[variables], problem.penalty.restricted(variables))

@@ -30,11 +30,15 @@ BOOSTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 class DCAlgorithm:
-    """DC from one start; `convex` solves the steps, at most `max_steps` of them."""
+    """DC from one start; `convex` solves the steps, at most `max_steps` of them.
 
-    def __init__(self, convex: Solver, max_steps: int):
+    With `go_on` a step starts at the solution of the one before: for solvers that do not mind starts at bounds.
+    """
+
+    def __init__(self, convex: Solver, max_steps: int, *, go_on: bool = False):
         self.convex = convex
         self.max_steps = max_steps
+        self.go_on = go_on
 
     def solve(
         self,
@@ -50,17 +54,20 @@ class DCAlgorithm:
         """
         tangent = None if start is None else problem.linearise(start)
         point, previous = RobustPoint(_vertices(problem, None), None), None
+        warm = None if tangent is None else _vertices(problem, tangent)
         with Progress(Settings(settings.tol, self.max_steps, settings.time_limit), observer) as progress:
             for _ in progress:
                 exactly = bool(np.isneginf(problem.truncation))
                 while True:
-                    step = self._step(problem, tangent, previous, settings, progress, exactly=exactly)
+                    step_settings = _step_settings(settings, progress, tangent, previous, exactly=exactly)
+                    step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
                     reached = RobustPoint(step.point, tangent)
                     here = _Scores.of(problem, reached)
                     ahead = here if previous is None else here.boosted(problem, previous)
-                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / problem.n_pairs
+                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / len(problem.losses.weight)
                     following = problem.linearise(ahead.F, tangent, off_by)
                     settled = following.equals(tangent)
+                    warm = step.point if self.go_on else _vertices(problem, following)
                     if exactly or not settled or step.certificate.within(0.1 * settings.tol):
                         break
                     exactly = True
@@ -68,37 +75,32 @@ class DCAlgorithm:
                     progress.status = step.status
                     if here.objective > previous.objective:
                         break
-                point, previous = reached, here if settled else ahead
+                point, previous = reached, ahead
                 slack = step.certificate.primal - step.certificate.dual
-                progress.record(previous.objective, previous.objective - slack)
+                progress.record(here.objective, here.objective - slack)
                 if settled:
                     progress.status = step.status
                     break
                 tangent = following
         return progress.finish(point, problem.certify(point))
 
-    def _step(
-        self,
-        problem: RobustProblem,
-        tangent: Linearisation | None,
-        previous: "_Scores | None",
-        settings: Settings,
-        progress: Progress,
-        *,
-        exactly: bool,
-    ) -> Solution[HingePoint]:
-        """Solve one convex step, for most of its descent from the `previous` scores or exactly."""
-        tol, reference = 0.1 * settings.tol, None
-        if not exactly and previous is None:
-            tol = max(tol, START_TOL)
-        elif not exactly and previous is not None:
-            reference = previous.objective - (0.0 if tangent is None else tangent.constant)
-        left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
-        return self.convex.solve(
-            problem.convex_step(tangent),
-            Settings(tol, settings.max_iter, left, reference),
-            start=_vertices(problem, tangent),
-        )
+
+def _step_settings(
+    settings: Settings,
+    progress: Progress,
+    tangent: Linearisation | None,
+    previous: "_Scores | None",
+    *,
+    exactly: bool,
+) -> Settings:
+    """Return when to stop a convex step: after most of its descent from the `previous` scores, or exactly."""
+    tol, reference = 0.1 * settings.tol, None
+    if not exactly and previous is None:
+        tol = max(tol, START_TOL)
+    elif not exactly and previous is not None:
+        reference = previous.objective - (0.0 if tangent is None else tangent.constant)
+    left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
+    return Settings(tol, settings.max_iter, left, reference)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,23 @@ own block of the kernel matrix (an `InnerLoop`), update all scores by one produc
 free variables are few enough, Newton steps (`active_set`) replace the slow end.
 """
 
+import time
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram
+from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, products_by_rows
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.active_set import identified, open_face, polish
+from polymargin.solvers.balance import balanced
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
 from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.kernel_interior import KernelInteriorPoint, seconds_to_solve
 from polymargin.solvers.lee import LeeLoop
 from polymargin.solvers.relative import RelativeLoop
 from polymargin.solvers.working_set import Burst, InnerLoop
@@ -30,6 +34,10 @@ CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
 BURST = 2**25
 """Steps times examples of one stretch of native work: a small part of a second."""
+LAZY_BYTES = 2**24
+"""Size of the blocks in which a matrix that is not kept is computed: a small part of a second each."""
+SINGLE_PRECISION = 1e-5
+"""Relative gap that the interior point on a matrix in single precision can be trusted to reach."""
 MAX_UNKNOWNS = 2500
 INTERIOR_ITERATIONS = 20
 
@@ -84,16 +92,20 @@ class _Run:
         self.gram = _materialised(problem.gram)
         self.loop = inner_loop(problem)
         n, takes_all = self.losses.n_examples, self.loop.takes_all and self._whole_matrix() is not None
-        self.size = n if takes_all else min(size, n)
+        # rows that have to be computed first: half as many, so that a stop need not wait long
+        self.size = n if takes_all else min(size // 2 if isinstance(self.gram, LazyGram) else size, n)
         self.rows = np.empty(0, dtype=np.intp)
         self.dual = self.loop.start() if start is None else start.dual
         self.intercept = np.zeros(self.losses.n_classes)
         self.refresh()
         self.gap, self.best_dual = np.inf, -np.inf
+        # the processor's time, not the clock's: what pays must not depend on who else is at work
+        self.began = time.thread_time()
+        self.trail: deque[tuple[float, float]] = deque(maxlen=6)
         self.rounds_without_gain = self.rounds_within = 0
         self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
         self.tried_interior = False
-        self.interior_point: HingePoint | None = None
+        self.inside: tuple[HingePoint, Certificate] | None = None
 
     def _whole_matrix(self) -> NDArray[np.float64] | None:
         """Return the whole matrix, if it is at hand in double precision."""
@@ -102,14 +114,29 @@ class _Run:
         )
 
     def refresh(self) -> None:
-        """Put the class sums right and compute all else anew."""
-        self.dual = self.loop.repair(self.dual)
-        self.R = self.problem.coefficients(self.dual)
+        """Put the class sums right and compute all else anew, unless there is no time for it."""
+        dual = self.loop.repair(self.dual)
+        R = self.problem.coefficients(dual)
+        scores = self._scores(R)
+        if scores is None:
+            return
+        self.dual, self.R = dual, R
         # Fortran order: the scores of a class lie together, as the updates need them
-        self.H = np.asfortranarray(self.gram.matmul(self.R) if self.R.any() else np.zeros_like(self.R))
+        self.H = np.asfortranarray(scores)
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
         self.fresh = True
+
+    def _scores(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return the matrix's product with `R`; None if a limit is met while its rows are computed."""
+        if not isinstance(self.gram, LazyGram) or not R.any():
+            return self.gram.matmul(R) if R.any() else np.zeros_like(R)
+        scores = np.empty_like(R)
+        for rows, part in products_by_rows(self.gram, R, LAZY_BYTES):
+            if self.progress.out_of_time():
+                return None
+            scores[rows] = part
+        return scores
 
     def blame(self) -> NDArray[np.float64]:
         """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
@@ -123,12 +150,11 @@ class _Run:
         """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
         dual = self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
         self.gap = self.progress.record(dual + float(blame.sum()), dual).gap
+        self.trail.append((self.gap, time.thread_time()))
         self.rounds_without_gain = 0 if dual > self.best_dual + 1e-15 * abs(dual) else self.rounds_without_gain + 1
         self.best_dual = max(self.best_dual, dual)
         tol = self.progress.settings.tol
-        if self.gap <= EXACT or (
-            self.interior_point is not None and self.problem.certify(self.interior_point).within(tol)
-        ):
+        if self.gap <= EXACT or (self.inside is not None and self.inside[1].within(tol)):
             return True
         if self.gap > tol:
             return False
@@ -157,10 +183,8 @@ class _Run:
 
     def _seconds_to_go(self) -> float:
         """Seconds that the working sets will take at the rate of the last rounds."""
-        history = self.progress.history[-6:]
-        pace = np.log(history[0].gap / max(history[-1].gap, EXACT)) / max(
-            history[-1].seconds - history[0].seconds, 1e-9
-        )
+        (first, began), (last, ended) = self.trail[0], self.trail[-1]
+        pace = np.log(first / max(last, EXACT)) / max(ended - began, 1e-9)
         return float(np.log(self.gap / self.progress.settings.tol) / pace) if pace > 0 else np.inf
 
     def _newton_estimate(self) -> float:
@@ -188,26 +212,54 @@ class _Run:
         self.newton_at = self.progress.seconds
 
     def interior_pays(self) -> bool:
-        """Tell whether the interior point, tried once, would take no more than the time spent so far."""
+        """Tell whether an interior point, tried once, would take no more than the time spent so far or to come."""
         n, k = self.losses.n_examples, self.losses.n_classes
         unknowns = n * (k - 1)
         first_try = self.newtons == 0 and self.progress.iteration < 4
-        if self.tried_interior or first_try or unknowns > MAX_UNKNOWNS:
+        if self.tried_interior or first_try:
             return False
-        return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
+        if unknowns <= MAX_UNKNOWNS:
+            return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
+        if not isinstance(self.loop, LeeLoop) or self._whole_matrix() is None:
+            return False
+        estimate = seconds_to_solve(n, k)
+        # working sets become slower towards the end: what they promise is half of what they take
+        spent = time.thread_time() - self.began
+        return 0.2 * estimate <= spent and estimate <= 2.0 * self._seconds_to_go()
 
     def interior(self) -> None:
-        """Replace the point by that of the interior point on a root of the kernel matrix."""
+        """Replace the point by that of an interior point: on a root of the matrix, or on the matrix itself."""
         self.tried_interior = True
+        if self.losses.n_examples * (self.losses.n_classes - 1) > MAX_UNKNOWNS:
+            tol = max(0.5 * self.progress.settings.tol, SINGLE_PRECISION)
+            solution = KernelInteriorPoint().solve(self.problem, self._settings_of_interior(tol))
+            self._identify(solution.point)
+            self.inside = solution.point, solution.certificate
+            return
         problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
-        settings = Settings(1e-10, 100, max(self.progress.seconds_left, 0.0))
-        point = InteriorPoint().solve(problem, settings).point
-        F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
-        self.dual = identified(self.losses, point.dual, F)
-        self.refresh()
+        point = InteriorPoint().solve(problem, self._settings_of_interior(1e-10)).point
+        self._identify(point)
         self.newton()
-        if self.problem.certify(point).gap < self._certified()[1].gap:  # its face was not the right one
-            self.interior_point = point
+        certificate = self.problem.certify(point)
+        if certificate.gap < self._certified()[1].gap:  # its face was not the right one
+            self.inside = point, certificate
+
+    def _settings_of_interior(self, tol: float) -> Settings:
+        return Settings(tol, 100, max(self.progress.seconds_left, 0.0))
+
+    def _identify(self, point: HingePoint) -> None:
+        """Go to the face next to an interior point, unless the point at hand is better."""
+        F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
+        before = self.dual, self.best_dual
+        self.dual = identified(self.losses, point.dual, F)
+        if self.problem.fit_intercept:  # what is missing is spread over all that is free, not filled into a few
+            spread = balanced(self.problem, self.dual)
+            self.dual = self.dual if spread is None else spread
+        self.refresh()
+        dual = self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
+        if dual < before[1]:
+            self.dual = before[0]
+            self.refresh()
 
     def choose(self, blame: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the next working set: extremes of every class, examples of most blame, and of the last set."""
@@ -252,23 +304,28 @@ class _Run:
         return self.rounds_without_gain > 20
 
     def conclusion(self) -> tuple[HingePoint, Certificate]:
-        """Return the point with its class sums right to rounding, and its certificate."""
+        """Return the point with its class sums right to rounding, and its certificate.
+
+        Where rows of the matrix are computed when needed, going over all of them takes longer than a stop may:
+        a point that is not within the tolerance is measured by the scores kept, right to single precision.
+        """
         if self.losses.n_examples <= SMALL:
             self.refresh()
         else:
             self.dual = self.loop.repair(self.dual)
             if self.problem.fit_intercept:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)
-        point, certificate = self._certified()
-        if self.interior_point is not None:
-            other = self.problem.certify(self.interior_point)
-            if other.gap < certificate.gap:
-                return self.interior_point, other
+        point, certificate = self._certified(in_haste=self.gap > self.progress.settings.tol)
+        if self.inside is not None and self.inside[1].gap < certificate.gap:
+            return self.inside
         return point, certificate
 
-    def _certified(self) -> tuple[HingePoint, Certificate]:
+    def _certified(self, *, in_haste: bool = False) -> tuple[HingePoint, Certificate]:
         point = HingePoint(self.dual, self.intercept)
-        return point, self.problem.certify(point)
+        if not isinstance(self.gram, LazyGram):
+            return point, self.problem.certify(point)
+        scores = None if in_haste else self._scores(self.problem.coefficients(self.dual))
+        return point, self.problem.certify(point, self.H if scores is None else scores)
 
 
 def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:

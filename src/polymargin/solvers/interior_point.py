@@ -14,6 +14,7 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 """
 
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -65,6 +66,7 @@ class InteriorPoint:
 
     def __init__(self, features: Any = None):
         self.features = features
+        self._model: _Model | None = None
 
     def solve(
         self,
@@ -75,7 +77,10 @@ class InteriorPoint:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior."""
-        model = _Model(problem, self.features)
+        # what does not depend on the tilt is kept from one step of the DC algorithm to the next
+        if self._model is None or not self._model.fits(problem):
+            self._model = _Model(problem, self.features)
+        model = self._model.tilted(problem)
         system = _first_system(model, start)
         best: tuple[HingePoint, Certificate] | None = None
         idle = short = 0
@@ -122,10 +127,20 @@ class _Model:
         self.products = _products(self.features)
         coordinates = self.slots.atoms @ self.basis
         self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
-        shape = self.basis.shape[1], self.features.shape[1]
-        self.tilt = np.zeros(shape)
+        self.tilt = np.zeros((self.basis.shape[1], self.features.shape[1]))
+
+    def fits(self, problem: HingeProblem) -> bool:
+        """Tell whether a problem differs from the model's by its tilt alone."""
+        same = problem.gram is self.problem.gram and problem.losses is self.problem.losses
+        return same and problem.fit_intercept == self.problem.fit_intercept
+
+    def tilted(self, problem: HingeProblem) -> "_Model":
+        """Return the model of a problem that fits."""
+        model = copy(self)
+        model.problem = problem
         if problem.tilt is not None:
-            self.tilt += self.pull(problem.tilt @ self.basis)
+            model.tilt = np.ascontiguousarray(self.pull(problem.tilt @ self.basis))
+        return model
 
     def scores(self, Z: Array) -> Array:
         """Return the scores in the zero-sum basis (n, k-1)."""

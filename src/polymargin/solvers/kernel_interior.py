@@ -1,0 +1,249 @@
+"""Preconditioned interior point for the machine of Lee, Lin & Wahba with a kernel.
+
+    min 1/2 tr(B'KB) - offset sum u,   B = u P,  P = I - 11'/k,   0 <= u <= upper,   1'B = 0 (multipliers b).
+
+With margins m = b - (KB - offset) and multipliers z of the two bounds, a Newton step of the central path solves
+
+    theta d + (K + tau 11') d P = m + sigma mu (1/u - 1/v) - corrections,   v = upper - u,   theta = z_l/u + z_u/v,
+
+by conjugate gradients on the whole matrix in single precision; tau stands for the constraint, whose multipliers
+move by ``-tau 1'dP``. The preconditioner takes ``X X' + diag`` for the matrix, X of few columns: per class
+``H_j = I + X' B_j^-1 X`` with ``B_j = theta_j + diag``, and ``S = sum_j H_j^-1`` couples the classes.
+It pays where classes are many or C is large, so that working sets have too many free variables to get right.
+"""
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from polymargin.gram import DenseGram
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.solvers.balance import balanced
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.intercept import central_intercept
+
+Array = NDArray[np.float64]
+
+RANK = 300
+TAU = 10.0
+PREDICTOR_ERROR, CORRECTOR_ERROR = 0.03, 0.02
+MAX_STEPS_OF_CG = 80
+PATIENCE = 4
+ITERATIONS, STEPS_OF_CG = 12, 25
+"""What a solution takes, about: iterations, and steps of conjugate gradients in each."""
+
+
+def seconds_to_solve(n: int, k: int) -> float:
+    """Return about how long a solution to a gap of 1e-3 takes on one core."""
+    rank = min(RANK, n)
+    factors = k * (n * rank**2 + 2.0 * rank**3) / 3e10
+    product = (2.0 * n * n * k + 8.0 * n * k * rank) / 3e10
+    return ITERATIONS * (factors + STEPS_OF_CG * product)
+
+
+class KernelInteriorPoint:
+    """Mehrotra's predictor and corrector for box losses that see single scores, on a matrix held in memory."""
+
+    def solve(
+        self,
+        problem: HingeProblem,
+        settings: Settings,
+        *,
+        start: HingePoint | None = None,
+        observer: Observer | None = None,
+    ) -> Solution[HingePoint]:
+        """Solve `problem` from a point of its own: interior points gain nothing from a `start` on the boundary."""
+        with Progress(settings, observer) as progress:
+            path = _Path(problem, progress)
+            point, best = path.certified()
+            idle = 0
+            for _ in progress:
+                progress.record(best.primal, best.dual)
+                if best.within(settings.tol):
+                    break
+                if not path.advance():
+                    if not progress.out_of_time():
+                        progress.status = Status.NUMERICAL_ERROR
+                    break
+                candidate, certificate = path.certified()
+                idle = 0 if path.length > 0.1 else idle + 1
+                if certificate.gap < best.gap:
+                    point, best = candidate, certificate
+                if idle == PATIENCE:
+                    progress.status = Status.STALLED
+                    break
+            return progress.finish(point, best)
+
+
+class _Path:
+    """An iterate: variables u, multipliers of their bounds and of the class sums, and the scores H = K u P."""
+
+    def __init__(self, problem: HingeProblem, progress: Progress):
+        assert isinstance(problem.losses, BoxLosses)
+        assert isinstance(problem.gram, DenseGram)
+        self.problem, self.losses, self.progress = problem, problem.losses, progress
+        self.upper = problem.losses.upper
+        self.open = self.upper > 0
+        self.matrix = problem.gram.matrix.astype(np.float32)
+        self.tau = TAU if problem.fit_intercept else 0.0
+        self.preconditioner = _Preconditioner(problem.gram, self.tau, self.open)
+        self.u = self._first()
+        self.H = problem.gram.matmul(_centred(self.u))
+        self.b = central_intercept(self.losses, self.u, -self.H) if self.tau else np.zeros(self.upper.shape[1])
+        margins = self.margins()
+        spread = 0.3 * float(np.abs(margins[self.open]).mean())
+        self.below = np.where(self.open, np.maximum(-margins, 0.0) + spread, 0.0)
+        self.above = np.where(self.open, np.maximum(margins, 0.0) + spread, 0.0)
+        self.length = 1.0
+
+    def _first(self) -> Array:
+        """Return the best multiple of the point that fills all boxes alike, its class sums equal."""
+        totals = self.upper.sum(axis=0)
+        direction = self.upper * (totals.min() / totals) if self.tau else self.upper
+        R = _centred(direction)
+        curvature = float(np.vdot(R, self.problem.gram.matmul(R)))
+        slope = self.losses.dual_linear(direction)
+        # no nearer to zero than this: from a corner the first steps would be short
+        return direction * float(np.clip(slope / max(curvature, slope), 0.02, 0.5))
+
+    def margins(self) -> Array:
+        """Return the arguments of the hinges."""
+        return self.b - self.H + self.losses.offset
+
+    def certified(self) -> tuple[HingePoint, Certificate]:
+        """Return the iterate with its own best intercepts, and its certificate."""
+        intercept = central_intercept(self.losses, self.u, -self.H) if self.tau else self.b
+        point = HingePoint(self.u, intercept)
+        return point, self.problem.certify(point, -self.H)
+
+    def advance(self) -> bool:
+        """Take a step of predictor and corrector; False if there was no time for it or the algebra broke down."""
+        u, v = np.where(self.open, self.u, 1.0), np.where(self.open, self.upper - self.u, 1.0)
+        theta = self.below / u + self.above / v
+        if not self.preconditioner.factorise(theta, self.progress):
+            return False
+        margins = np.where(self.open, self.margins(), 0.0)
+        system = _ConjugateGradients(self, theta)
+        d = system.solve(margins, PREDICTOR_ERROR)
+        moves = self._multipliers(d, u, v, 0.0, 0.0, 0.0)
+        mu = self._complementarity(0.0, d, *moves)
+        aim = mu * (self._complementarity(self._longest(d, *moves), d, *moves) / mu) ** 3
+        second = d * moves[0], -d * moves[1]
+        extra = np.where(self.open, (aim - second[0]) / u - (aim - second[1]) / v, 0.0)
+        d = system.solve(extra, CORRECTOR_ERROR)
+        if self.progress.out_of_time() or not np.isfinite(d).all():
+            return False
+        moves = self._multipliers(d, u, v, aim, *second)
+        self.length = min(1.0, 0.995 * self._longest(d, *moves))
+        self._move(d, *moves)
+        return True
+
+    def _multipliers(
+        self, d: Array, u: Array, v: Array, aim: float, second_below: Array | float, second_above: Array | float
+    ) -> tuple[Array, Array]:
+        """Return how the multipliers of the bounds move with the step `d` for products that reach `aim`."""
+        below = (aim - second_below) / u - self.below * (1.0 + d / u)
+        above = (aim - second_above) / v - self.above * (1.0 - d / v)
+        return np.where(self.open, below, 0.0), np.where(self.open, above, 0.0)
+
+    def _complementarity(self, length: float, d: Array, below: Array, above: Array) -> float:
+        """Return the mean product of variable and multiplier after a step."""
+        u = self.u + length * d
+        total = np.vdot(u, self.below + length * below) + np.vdot(self.upper - u, self.above + length * above)
+        return float(total) / (2 * int(self.open.sum()))
+
+    def _longest(self, d: Array, below: Array, above: Array) -> float:
+        """Return the longest step, at most one, that keeps all that must be positive so."""
+        rate = 1.0
+        for value, change in ((self.u, d), (self.upper - self.u, -d), (self.below, below), (self.above, above)):
+            rate = max(rate, float((-change[self.open] / value[self.open]).max()))
+        return 1.0 / rate
+
+    def _move(self, d: Array, below: Array, above: Array) -> None:
+        length = self.length
+        if self.tau:
+            self.b = self.b - length * self.tau * _centred(d).sum(axis=0)
+        self.u = self.u + length * d
+        self.below, self.above = self.below + length * below, self.above + length * above
+        repaired = balanced(self.problem, self.u) if self.tau else None
+        self.u = self.u if repaired is None else repaired
+        self.H = self.problem.gram.matmul(_centred(self.u))
+
+
+class _ConjugateGradients:
+    """The Newton system of an iterate; right-hand sides are added one after the other to one solution."""
+
+    def __init__(self, path: _Path, theta: Array):
+        self.path, self.theta = path, theta
+        self.solution = np.zeros_like(theta)
+        self.residual = np.zeros_like(theta)
+        self.size = 0.0
+
+    def apply(self, d: Array) -> Array:
+        """Return ``theta d + (K + tau 11') d P`` on the open variables."""
+        centred = _centred(d)
+        product = self.path.matrix @ centred.astype(np.float32) + self.path.tau * centred.sum(axis=0)
+        return np.where(self.path.open, self.theta * d + product, 0.0)
+
+    def solve(self, right: Array, error: float) -> Array:
+        """Add `right` to the right-hand side; return the solution, its error relative to the first side's size."""
+        self.residual = self.residual + right
+        z = self.path.preconditioner(self.residual)
+        p, rz = z, float(np.vdot(self.residual, z))
+        self.size = self.size or rz
+        for _ in range(MAX_STEPS_OF_CG):
+            if rz <= error**2 * self.size or self.path.progress.out_of_time():
+                break
+            product = self.apply(p)
+            length = rz / float(np.vdot(p, product))
+            self.solution = self.solution + length * p
+            self.residual = self.residual - length * product
+            z = self.path.preconditioner(self.residual)
+            previous, rz = rz, float(np.vdot(self.residual, z))
+            p = z + (rz / previous) * p
+        return self.solution
+
+
+class _Preconditioner:
+    """The Newton system with ``X X' + diag`` in place of the matrix, solved exactly."""
+
+    def __init__(self, gram: DenseGram, tau: float, open_entries: NDArray[np.bool_]):
+        n = gram.n
+        drawn = np.random.default_rng(0).permutation(n)[: min(RANK, n)]
+        K = gram.block(drawn)
+        diagonal = gram.diagonal()
+        corner = K[:, drawn] + 1e-10 * float(diagonal.max()) * len(drawn) * np.eye(len(drawn))
+        factor = scipy.linalg.solve_triangular(scipy.linalg.cholesky(corner, lower=True), K, lower=True).T
+        self.rest = np.maximum(diagonal - np.einsum("ir,ir->i", factor, factor), 1e-6 * float(diagonal.max()))
+        self.X = np.ascontiguousarray(np.hstack([factor, np.full((n, 1), np.sqrt(tau))]) if tau else factor)
+        self.open = open_entries
+
+    def factorise(self, theta: Array, progress: Progress) -> bool:
+        """Prepare for `theta`; False if there was no time for it or the algebra broke down."""
+        k, rank = theta.shape[1], self.X.shape[1]
+        self.weights = np.where(self.open, 1.0 / (theta + self.rest[:, None]), 0.0)
+        self.inverses = np.empty((k, rank, rank))
+        for c, weights in enumerate(self.weights.T):
+            system = dsyrk(1.0, (self.X * np.sqrt(weights)[:, None]).T, lower=1)
+            system[np.diag_indices(rank)] += 1.0
+            factor, failed = dpotrf(system, lower=1, overwrite_a=1)
+            if failed or progress.out_of_time():
+                return False
+            inverse = np.tril(dpotri(factor, lower=1)[0])
+            self.inverses[c] = inverse + np.tril(inverse, -1).T
+        self.coupling = scipy.linalg.cho_factor(self.inverses.sum(axis=0), lower=True)
+        return True
+
+    def __call__(self, right: Array) -> Array:
+        """Return the solution for the right-hand side `right` (n, k)."""
+        seen = (self.X.T @ (self.weights * right)).T[:, :, None]
+        common = scipy.linalg.cho_solve(self.coupling, (self.inverses @ seen).sum(axis=0))
+        answer = (self.inverses @ (seen - common))[:, :, 0].T
+        return self.weights * (right - self.X @ answer)
+
+
+def _centred(u: Array) -> Array:
+    return u - u.mean(axis=1, keepdims=True)

@@ -1,0 +1,58 @@
+"""The preconditioned interior point on a kernel against a general-purpose solver and the decomposition."""
+
+import numpy as np
+import pytest
+
+from polymargin.gram import DenseGram, Kernel
+from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
+from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.decomposition import Decomposition
+from polymargin.solvers.kernel_interior import KernelInteriorPoint
+from tests.oracles import hinge_optimum
+from tests.simulate import blobs, random_costs
+
+
+def problem_of(seed, n, k, C, fit_intercept=True):
+    rng = np.random.default_rng(seed)
+    X, y = blobs(rng, n, 4, k, spread=1.0)
+    costs = random_costs(rng, k)[y] * rng.uniform(0.2, 2.0, (n, 1))
+    return HingeProblem(DenseGram(Kernel("rbf", gamma=0.3)(X)), lee_lin_wahba(y, C * costs), fit_intercept)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_agrees_with_a_general_solver(seed, fit_intercept):
+    problem = problem_of(seed, 60 + 10 * seed, 3 + seed % 4, 10.0 ** (seed % 3), fit_intercept)
+    solution = KernelInteriorPoint().solve(problem, Settings(tol=1e-5, max_iter=100))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-12)
+    optimum = hinge_optimum(problem)
+    assert solution.certificate.dual <= optimum * (1 + 1e-7)
+    assert solution.certificate.primal == pytest.approx(optimum, rel=2e-5)
+
+
+def test_the_rank_is_lower_than_the_number_of_rows():
+    problem = problem_of(1, 400, 6, 10.0)
+    solution = KernelInteriorPoint().solve(problem, Settings(tol=1e-4, max_iter=100))
+    assert solution.status is Status.SOLVED
+    other = Decomposition().solve(problem, Settings(tol=1e-6))
+    assert solution.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-4)
+
+
+@pytest.mark.parametrize("limits", [{"max_iter": 2}, {"time_limit": 1e-9}])
+def test_a_stopped_solution_is_feasible(limits):
+    solution = KernelInteriorPoint().solve(problem_of(2, 200, 5, 10.0), Settings(tol=1e-9, **limits))
+    assert solution.status in (Status.MAX_ITER, Status.TIME_LIMIT)
+    assert solution.certificate.infeasibility <= 1e-9
+    assert solution.certificate.dual <= solution.certificate.primal
+
+
+def test_the_decomposition_calls_it_where_it_pays(monkeypatch):
+    problem = problem_of(4, 700, 6, 3.0)
+    monkeypatch.setattr("polymargin.solvers.decomposition.seconds_to_solve", lambda n, k: 1e-9)
+    solution = Decomposition().solve(problem, Settings(tol=1e-3))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-9)
+    finer = Decomposition().solve(problem, Settings(tol=1e-6))
+    assert finer.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(finer.certificate.primal, rel=2e-3)
