@@ -7,7 +7,7 @@ from pathlib import Path
 from reproductions import catalogue
 from reproductions.declare import Context, Figure, UnavailableError
 from reproductions.document import write_documentation
-from reproductions.report import write_report
+from reproductions.report import save_figure, write_report
 from reproductions.run import read_results, run_table, seed_of
 
 FOLDER = Path(__file__).parent / "results"
@@ -95,16 +95,8 @@ def reproduce(name: str, output: Path, options: argparse.Namespace) -> None:
 
 def draw(name: str, figure: Figure, path: Path, options: argparse.Namespace) -> None:
     """Draw a figure as SVG and PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Ids in an SVG are random unless salted: the same figure is to be the same file.
-    matplotlib.rcParams["svg.hashsalt"] = name
-    drawn = figure.draw(Context(seed_of(name, 0), options.quick, options.data))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for suffix, metadata in ((".svg", {"Date": None}), (".png", None)):
-        drawn.savefig(path.with_suffix(suffix), metadata=metadata, bbox_inches="tight")
-    matplotlib.pyplot.close(drawn)
+    context = Context(seed_of(name, 0), options.quick, options.data)
+    save_figure(name, lambda: figure.draw(context), path)
     print(f"{name}: {path.with_suffix('.svg')}, {path.with_suffix('.png')}")
 
 

@@ -2,14 +2,14 @@
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from reproductions.declare import Key, Table
+from reproductions.declare import Row, Table
 from reproductions.run import Record
 
 LEVEL_SHARE = 0.8
@@ -22,38 +22,16 @@ NORMAL_MEDIAN = np.sqrt(np.pi / 2)
 """Standard error of a median in units of that of a mean, for normal numbers."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A number of ours, over the repetitions, beside theirs."""
-
-    key: Key
-    ours: float
-    error: float
-    repetitions: int
-    theirs: float | None
-    their_error: float | None
-    judged: bool
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus theirs."""
-        return None if self.theirs is None else self.ours - self.theirs
-
-    def agrees(self, tolerance: float) -> bool:
-        """Tell whether the difference is within the tolerance and two standard errors."""
-        chance = 2.0 * np.hypot(np.nan_to_num(self.error), self.their_error or 0.0)
-        return self.difference is not None and abs(self.difference) <= tolerance + chance + 1e-12
-
-
 def summarise(table: Table, records: Sequence[Record]) -> list[Row]:
     """Average over the repetitions; the keys in the paper's order, then what is ours alone."""
     ours = dict.fromkeys(key for record in records for key in record.values)
     keys = [key for key in table.paper if key in ours] + [key for key in ours if key not in table.paper]
-    inflation = NORMAL_MEDIAN if table.centre == "median" else 1.0
     rows = []
     for key in keys:
+        by_median = key[-1] in table.medians
+        inflation = NORMAL_MEDIAN if by_median else 1.0
         values = np.array([record.values[key] for record in records if key in record.values])
-        centre = np.median(values) if table.centre == "median" else values.mean()
+        centre = np.median(values) if by_median else values.mean()
         error = inflation * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
         theirs = table.paper.get(key)
         their_error = None
@@ -66,7 +44,17 @@ def summarise(table: Table, records: Sequence[Record]) -> list[Row]:
 
 
 def verdict(table: Table, rows: Sequence[Row]) -> str:
-    """Judge: reproduced, reproduced in order and not in level, or not reproduced; with the counts behind it."""
+    """Judge: reproduced, reproduced in order and not in level, or not reproduced; with the counts behind it.
+
+    One repetition where there are to be more has no standard error: its verdict is called preliminary.
+    """
+    preliminary = table.repetitions > 1 and max(row.repetitions for row in rows) == 1
+    return "preliminary (one repetition): " * preliminary + _verdict(table, rows)
+
+
+def _verdict(table: Table, rows: Sequence[Row]) -> str:
+    if table.judge is not None:
+        return table.judge(rows)
     compared = [row for row in rows if row.judged]
     if not compared:
         return "not comparable: the paper prints no numbers for it"
@@ -98,28 +86,39 @@ def to_csv(table: Table, rows: Sequence[Row]) -> str:
 
 def to_markdown(name: str, table: Table, header: dict, records: Sequence[Record], rows: Sequence[Row]) -> str:
     """Return a section about the table: command, verdict, numbers, notes."""
-    paper, stem = name.split("/")
-    command = f"python -m reproductions {paper} {stem} --repetitions {len(records)}"
-    if header["quick"]:
-        command += " --quick"
+    command = f"{header['command']} --repetitions {len(records)}"
+    seconds = np.mean([record.seconds for record in records])
+    uneven = len({row.repetitions for row in rows}) > 1
     lines = [
         f"### {name}: {table.title}",
         "",
-        f"`{command}` with version {header['version']}, seeds {records[0].seed} and following; "
-        f"{table.centre} of {len(records)} repetition{'s' * (len(records) != 1)}, standard errors in brackets.",
+        f"`{command}` with version {header['version']}, {_seeds(name, records)}; {_averages(table, records)}, "
+        f"standard errors in brackets; {seconds:.1f} CPU seconds a repetition.",
         "",
         "Quick version, too small to judge." if header["quick"] else f"**Verdict: {verdict(table, rows)}.**",
         "",
-        "| " + " | ".join([*table.parts, "ours", "theirs", "difference"]) + " |",
-        "|" + "---|" * len(table.parts) + "---:|---:|---:|",
+        "| " + " | ".join([*table.parts, "ours", "theirs", "difference", *["repetitions"] * uneven]) + " |",
+        "|" + "---|" * len(table.parts) + "---:|---:|---:|" + "---:|" * uneven,
     ]
     for row in rows:
         difference = "" if row.difference is None else f"{row.difference:+.{table.digits}f}"
         ours = _with_error(row.ours, row.error, table.digits)
-        lines.append("| " + " | ".join([*row.key, ours, _theirs(row, table.digits), difference]) + " |")
+        cells = [*row.key, ours, _theirs(row, table.digits), difference, *[str(row.repetitions)] * uneven]
+        lines.append("| " + " | ".join(cells) + " |")
     if table.notes:
         lines += ["", table.notes]
     return "\n".join(lines) + "\n"
+
+
+def _seeds(name: str, records: Sequence[Record]) -> str:
+    return (
+        f"seed {records[0].seed}" if len(records) == 1 else f"seeds from {records[0].seed} on (see {name}.jsonl)"
+    )
+
+
+def _averages(table: Table, records: Sequence[Record]) -> str:
+    medians = f", medians of {' and '.join(table.medians)}" if table.medians else ""
+    return f"means{medians} over {len(records)} repetition{'s' * (len(records) != 1)}"
 
 
 def _with_error(value: float, error: float | None, digits: int) -> str:
@@ -132,9 +131,25 @@ def _theirs(row: Row, digits: int) -> str:
 
 
 def write_report(name: str, table: Table, header: dict, records: Sequence[Record], results: Path) -> str:
-    """Write NAME.csv and NAME.md beside the results, and return the Markdown."""
+    """Write NAME.csv, NAME.md and, where the table is also a picture, NAME.svg and NAME.png beside the results."""
     rows = summarise(table, records)
+    if table.plot is not None:
+        save_figure(name, lambda: table.plot(rows), results)
     markdown = to_markdown(name, table, header, records, rows)
     results.with_suffix(".csv").write_text(to_csv(table, rows))
     results.with_suffix(".md").write_text(markdown)
     return markdown
+
+
+def save_figure(name: str, draw: Callable[[], Any], path: Path) -> None:
+    """Draw and write NAME.svg and NAME.png; the same figure is the same file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    # Ids in an SVG are random unless salted.
+    matplotlib.rcParams["svg.hashsalt"] = name
+    drawn = draw()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for suffix, metadata in ((".svg", {"Date": None}), (".png", None)):
+        drawn.savefig(path.with_suffix(suffix), metadata=metadata, bbox_inches="tight", dpi=80)
+    matplotlib.pyplot.close(drawn)

@@ -4,7 +4,6 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +17,7 @@ from reproductions.declare import Context, Key, Table
 
 @dataclass(frozen=True)
 class Record:
-    """The numbers of one repetition."""
+    """The numbers of one repetition, and the CPU seconds that it took."""
 
     repetition: int
     seed: int
@@ -57,7 +56,7 @@ def run_table(
     shown: bool = False,
 ) -> list[Record]:
     """Compute the repetitions that `results` does not hold yet, append each as it is done, return all in order."""
-    header = {"reproduction": name, "quick": quick, "version": version("polymargin")}
+    header = header_of(name, quick)
     done = {record.repetition: record for record in open_results(results, header)}
     missing = [number for number in range(repetitions) if number not in done]
     computed = Parallel(n_jobs=jobs, return_as="generator_unordered")(
@@ -72,12 +71,18 @@ def run_table(
     return [done[number] for number in sorted(done) if number < repetitions]
 
 
+def header_of(name: str, quick: bool) -> dict:
+    """Return what the first line of a results file says: which command of which version made it."""
+    command = f"python -m reproductions {name.replace('/', ' ')}" + " --quick" * quick
+    return {"reproduction": name, "command": command, "quick": quick, "version": version("polymargin")}
+
+
 def compute(name: str, table: Table, repetition: int, quick: bool, data_home: str | None) -> Record:
     """Compute one repetition."""
     seed = seed_of(name, repetition)
-    start = time.perf_counter()
-    values = dict(table.repetition(Context(seed, quick, data_home)))
-    return Record(repetition, seed, values, time.perf_counter() - start)
+    start = time.process_time()
+    values = dict(table.repetition(Context(seed, quick, data_home, repetition)))
+    return Record(repetition, seed, values, time.process_time() - start)
 
 
 def open_results(path: Path, header: dict) -> list[Record]:
@@ -103,9 +108,3 @@ def read_results(path: Path) -> tuple[dict, list[Record]]:
     """Return the header and the records, in order of repetition."""
     header, *lines = path.read_text().splitlines()
     return json.loads(header), sorted(map(Record.from_line, lines), key=lambda record: record.repetition)
-
-
-def stored_results(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the file of every stored table."""
-    for path in sorted(folder.glob("*/*.jsonl")):
-        yield f"{path.parent.name}/{path.stem}", path

@@ -6,6 +6,7 @@ import scipy.optimize
 from scipy import sparse
 
 from polymargin.coding import class_pairs
+from polymargin.gram import FeatureGram, Gram
 from polymargin.problems.hinge import BoxLosses, HingeProblem
 from polymargin.problems.penalties import LassoPenalty, Penalty, SupnormPenalty
 from polymargin.problems.sparse import SparseProblem
@@ -19,9 +20,7 @@ def hinge_program(problem: HingeProblem) -> tuple:
     """
     losses = problem.losses
     n, k = losses.n_examples, losses.n_classes
-    values, vectors = np.linalg.eigh(problem.gram.block(np.arange(n)))
-    keep = values > values[-1] * n * np.finfo(float).eps
-    features = vectors[:, keep] * np.sqrt(values[keep])
+    features = _features_of(problem.gram)
     rank = features.shape[1]
     if problem.fit_intercept:
         features = np.hstack([features, np.ones((n, 1))])
@@ -57,6 +56,17 @@ def hinge_program(problem: HingeProblem) -> tuple:
     P = sparse.block_diag([np.kron(penalty, spread.T @ spread), sparse.csr_matrix((len(weight), len(weight)))])
     tilt = np.zeros(scores.shape[1]) if problem.tilt is None else scores.T @ problem.tilt.ravel()
     return sparse.csc_matrix(P), np.concatenate([tilt, weight]), sparse.csc_matrix(A), b
+
+
+def _features_of(gram: Gram) -> np.ndarray:
+    """Return orthogonal features of a gram: its eigenvectors, from the features it has where there are few."""
+    if isinstance(gram, FeatureGram) and isinstance(gram.features, np.ndarray) and gram.features.shape[1] < gram.n:
+        vectors, roots, _ = np.linalg.svd(gram.features, full_matrices=False)
+        keep = roots > roots[0] * gram.n * np.finfo(float).eps
+        return vectors[:, keep] * roots[keep]
+    values, vectors = np.linalg.eigh(gram.block(np.arange(gram.n)))
+    keep = values > values[-1] * gram.n * np.finfo(float).eps
+    return vectors[:, keep] * np.sqrt(values[keep])
 
 
 def hinge_optimum(problem: HingeProblem) -> float:

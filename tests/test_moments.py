@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from polymargin.gram import Kernel
-from polymargin.moments import ClassMoments
+from polymargin.moments import NARROW, ClassMoments
 from tests.simulate import blobs
 
 K = 4
@@ -57,6 +57,19 @@ def test_features_may_be_computed_chunk_by_chunk(rows, form):
         form(X), labels, weights, n_classes=K, transform=lambda part: kernel(part, landmarks), chunk_bytes=1
     )
     np.testing.assert_allclose(moments.grams, by_definition(kernel(X, landmarks), labels, weights), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [1, 10, 11, 50, NARROW, NARROW + 1, NARROW + 20])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_of_every_width_are_multiplied_out(n_features, dtype):
+    rng = np.random.default_rng(n_features)
+    X, labels = rng.normal(size=(700, n_features)).astype(dtype), rng.integers(0, K, 700)
+    weights = rng.uniform(size=700)
+    moments = ClassMoments.of(X, labels, weights, n_classes=K)
+    np.testing.assert_allclose(
+        moments.grams, by_definition(X.astype(float), labels, weights), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_array_equal(moments.grams, moments.grams.swapaxes(1, 2))
 
 
 def test_chunks_add_up_to_the_whole(rows):

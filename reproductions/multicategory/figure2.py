@@ -24,4 +24,8 @@ def draw(context: Context) -> Any:
     return figure
 
 
-REPRODUCTION = Figure("scores of MSVM and one-versus-rest on the three-class example", draw)
+REPRODUCTION = Figure(
+    title="Figure 2: scores of MSVM and one-versus-rest on the three-class example",
+    draw=draw,
+    verdict="reproduced: f_2 of one-versus-rest stays near -1, MSVM shows class 2 in the middle",
+)

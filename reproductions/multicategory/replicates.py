@@ -33,7 +33,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="test errors of MSVM and one-versus-rest over replicates",
+    title="100 replicates: test errors of MSVM and one-versus-rest over replicates",
     parts=("method", "measure"),
     paper=PAPER,
     repetition=repetition,

@@ -40,7 +40,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="error rates in three scenarios",
+    title="Table 2: error rates in three scenarios",
     parts=("scenario", "method"),
     paper=PAPER,
     repetition=repetition,

@@ -1,15 +1,15 @@
 """Table 3 of Lee, Lin & Wahba: error rates of six methods on four data sets."""
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -17,7 +17,7 @@ from polymargin import MarginSearch, MulticategorySVC
 from polymargin.datasets import make_waveform
 from reproductions.declare import Context, Key, Table, Theirs
 
-Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Rows = tuple[np.ndarray, np.ndarray]
 
 _METHODS = ("MSVM", "QDA", "LDA", "1-NN", "OVR", "Weston-Watkins")
 _PRINTED = {
@@ -34,75 +34,83 @@ PAPER = {
 }
 
 
-def _tuned(loss: str, context: Context) -> MarginSearch:
-    Cs, folds = ((1.0, 10.0), 2) if context.quick else (4.0 ** np.arange(-2, 5), 10)
-    return MarginSearch(MulticategorySVC(loss=loss, tol=1e-3), Cs=Cs, gammas=None, criterion=folds)
+def repetition(context: Context) -> Mapping[Key, float]:
+    """Cross-validated errors of wine and glass, test errors of waveform and vehicle."""
+    values: dict[Key, float] = {}
+    for name in ("Wine", "Waveform") if context.quick else _PRINTED:
+        train, test = _rows(name, context)
+        scaler = StandardScaler().fit(train[0])
+        train = scaler.transform(train[0]), train[1]
+        if test is not None:
+            test = scaler.transform(test[0]), test[1]
+        folds = StratifiedKFold(3 if context.quick else 10, shuffle=True, random_state=context.seed % 2**32)
+        with warnings.catch_warnings():
+            # Glass has a class of nine.
+            warnings.simplefilter("ignore", UserWarning)
+            for method, machine in _methods(name, train[0].shape[1], folds, context).items():
+                values[name, method] = _error(machine, folds, train, test)
+    return values
 
 
-def _methods(name: str, p: int, context: Context) -> dict[str, Any]:
-    widths = (1.0 / p,) if context.quick else tuple(2.0**power / p for power in range(-3, 4))
-    Cs = (1.0, 10.0) if context.quick else tuple(4.0 ** np.arange(-2, 5))
+def _error(machine: Any, folds: StratifiedKFold, train: Rows, test: Rows | None) -> float:
+    """Return the error on the test rows, or else that of the folds, for searches the least one as in the paper."""
+    if test is not None:
+        return 1.0 - machine.fit(*train).score(*test)
+    if isinstance(machine, MarginSearch):
+        return float(machine.fit(*train).best_score_)
+    if isinstance(machine, GridSearchCV):
+        # Weigh folds by their size: what is counted are errors.
+        return 1.0 - float(machine.fit(*train).best_score_)
+    return 1.0 - float(cross_val_score(machine, *train, cv=folds).mean())
+
+
+def _methods(name: str, p: int, folds: StratifiedKFold, context: Context) -> dict[str, Any]:
+    Cs = (1.0, 10.0) if context.quick else tuple(8.0 ** np.arange(3))
+    widths = (1.0 / p,) if context.quick else tuple(4.0**power / p for power in range(-1, 2))
+    searches = {
+        label: MarginSearch(MulticategorySVC(loss=loss, tol=1e-2), Cs=Cs, gammas=widths, criterion=folds)
+        for label, loss in (("MSVM", "lee"), ("Weston-Watkins", "weston"))
+    }
     grid = {"estimator__C": Cs, "estimator__gamma": widths}
-    methods = {
-        "MSVM": _tuned("lee", context).set_params(gammas=widths),
+    methods = searches | {
         "LDA": LinearDiscriminantAnalysis(),
         "1-NN": KNeighborsClassifier(1),
-        "OVR": GridSearchCV(OneVsRestClassifier(SVC()), grid, cv=2 if context.quick else 10),
-        "Weston-Watkins": _tuned("weston", context).set_params(gammas=widths),
+        "OVR": GridSearchCV(OneVsRestClassifier(SVC()), grid, cv=folds),
     }
     # On glass some classes have fewer members than variables.
-    return methods if name == "Glass" else methods | {"QDA": QuadraticDiscriminantAnalysis()}
+    return methods if name == "Glass" else methods | {"QDA": QuadraticDiscriminantAnalysis(reg_param=1e-6)}
 
 
-def _splits(name: str, context: Context) -> Iterator[Split]:
-    """Yield training and test rows: ten folds, or one split of the paper's sizes."""
-    seed = context.seed % 2**32
+def _rows(name: str, context: Context) -> tuple[Rows, Rows | None]:
+    """Return training and test rows of the paper's sizes; wine and glass have no test rows."""
+    if name == "Wine":
+        return load_wine(return_X_y=True), None
     if name == "Waveform":
         sizes = (150, 500) if context.quick else (300, 4700)
         train, test = (
             make_waveform(size, random_state=part) for size, part in zip(sizes, context.seeds(2), strict=True)
         )
-        yield train.data, test.data, train.target, test.target
-        return
-    if name == "Vehicle":
-        data = context.fetch("vehicle")
-        yield train_test_split(data.data, data.target, test_size=346, stratify=data.target, random_state=seed)
-        return
-    X, y = load_wine(return_X_y=True) if name == "Wine" else _glass(context)
-    folds = StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y)
-    for number, (train, test) in enumerate(folds):
-        if not (context.quick and number >= 1):
-            yield X[train], X[test], y[train], y[test]
-
-
-def _glass(context: Context) -> tuple[np.ndarray, np.ndarray]:
-    data = context.fetch("glass")
-    return data.data, data.target
-
-
-def repetition(context: Context) -> Mapping[Key, float]:
-    """Error rates over one partition or one split of every data set."""
-    values: dict[Key, float] = {}
-    for name in ("Wine", "Waveform") if context.quick else _PRINTED:
-        wrong: dict[str, list[np.ndarray]] = {}
-        for X_train, X_test, y_train, y_test in _splits(name, context):
-            for method, machine in _methods(name, X_train.shape[1], context).items():
-                model = make_pipeline(StandardScaler(), machine).fit(X_train, y_train)
-                wrong.setdefault(method, []).append(model.predict(X_test) != y_test)
-        values |= {(name, method): float(np.concatenate(parts).mean()) for method, parts in wrong.items()}
-    return values
+        return (train.data, train.target), (test.data, test.target)
+    data = context.fetch(name.lower())
+    if name == "Glass":
+        return (data.data, data.target), None
+    seed = context.seed % 2**32
+    parts = train_test_split(data.data, data.target, test_size=346, stratify=data.target, random_state=seed)
+    return (parts[0], parts[2]), (parts[1], parts[3])
 
 
 REPRODUCTION = Table(
-    title="error rates on wine, glass, waveform and vehicle",
+    title="Table 3: error rates on wine, glass, waveform and vehicle",
     parts=("data", "method"),
     paper=PAPER,
     repetition=repetition,
-    repetitions=2,
+    repetitions=3,
     paper_repetitions=1,
     tolerance=0.015,
     digits=4,
-    notes="Standardised data; C and gamma of the SVMs by ten-fold cross-validation within every training part. "
-    "Waveform is simulated anew. The paper does not say how it scaled, which grid it searched, or which rows of "
-    "vehicle it held out.",
+    notes="Standardised data; Gaussian kernels, C = 1, 8, 64 and gamma = 1/4, 1, 4 over the number of "
+    "variables by ten folds. On wine and glass the error is the least one of the folds, as the paper seems to "
+    "have it (its numbers are whole errors of 178 and 214). Waveform is simulated anew. The paper does not say "
+    "how it scaled, which grid it searched, or which rows of vehicle it held out. Its vehicle cannot be the set "
+    "of four classes and 846 rows: the nearest neighbour, which has nothing to tune, errs twice as often there.",
 )

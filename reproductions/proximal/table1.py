@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from functools import partial
 
+import numpy as np
 from sklearn.multiclass import OneVsRestClassifier
 
-from polymargin import MulticategorySVC, ProximalSVC
+from polymargin import ProximalSVC, RobustSVC, proximal_path
 from reproductions.declare import Context, Key, Table
 from reproductions.proximal._protocol import Method, compare, data_sets, printed_numbers
 
@@ -36,15 +37,17 @@ _PRINTED = {
 _METHODS = ("OFRQP", "MPSVM", "B-MPSVM", "BR-MPSVM")
 PAPER = printed_numbers(_PRINTED, _METHODS)
 
-_NUS = tuple({"C": 2.0**i} for i in range(26))
+_NUS = tuple(2.0**i for i in range(26))
 METHODS = {
-    # One-from-rest SVMs with nu times the summed hinge: C = 2 nu in MulticategorySVC at k = 2.
+    # One-from-rest SVMs with nu times the summed hinge: the untruncated machine at k = 2 with C = nu / 2.
     "OFRQP": Method(
-        lambda C: OneVsRestClassifier(MulticategorySVC(2.0 * C, kernel="linear", tol=1e-3)), _NUS[0:11:2]
+        lambda C: OneVsRestClassifier(RobustSVC(0.5 * C, truncation=-np.inf, tol=1e-3)),
+        _NUS[0:10:3],
+        tuned_once=True,
     ),
-    "MPSVM": Method(partial(ProximalSVC, balance=False, refine=False), _NUS),
-    "B-MPSVM": Method(partial(ProximalSVC, balance=True, refine=False), _NUS),
-    "BR-MPSVM": Method(partial(ProximalSVC, balance=True, refine=True), _NUS),
+    "MPSVM": Method(partial(ProximalSVC, balance=False, refine=False), _NUS, path=proximal_path),
+    "B-MPSVM": Method(partial(ProximalSVC, balance=True, refine=False), _NUS, path=proximal_path),
+    "BR-MPSVM": Method(partial(ProximalSVC, balance=True, refine=True), _NUS, path=proximal_path),
 }
 
 
@@ -57,7 +60,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="linear OFRQP and MPSVM, tenfold correctness in percent",
+    title="Table 1: linear OFRQP and MPSVM, tenfold correctness in percent",
     parts=("data", "method", "measure"),
     paper=PAPER,
     repetition=repetition,
@@ -66,7 +69,8 @@ REPRODUCTION = Table(
     tolerance=2.0,
     digits=2,
     notes="Raw data, as in the paper; nu from 1 to 2^25 is tuned on a tenth of every training part. OFRQP's grid "
-    "is 1, 4, ..., 2^10: beyond, near-hard margins on raw overlapping data make its fits long. P-values are of a "
-    "paired t-test over the folds against OFRQP, time ratios those of the final fits to OFRQP's. "
-    "The paper has one partition, so that its numbers are uncertain by about one fold's standard error.",
+    "is 1, 2^3, 2^6, 2^9, and its choice in the first fold serves all, to save time (which flatters it a "
+    "little). P-values are of a paired t-test over the folds against OFRQP, time ratios those of the CPU seconds "
+    "of the final fits to OFRQP's. The paper has one partition, so that its numbers are uncertain by about one "
+    "fold's standard error.",
 )

@@ -1,15 +1,16 @@
 """Table 2 of Fung & Mangasarian: classifiers with the Gaussian kernel."""
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from polymargin import ProximalSVC
+from polymargin import ProximalSVC, proximal_path
 from reproductions.declare import Context, Key, Table
 from reproductions.proximal._protocol import Method, compare, data_sets, printed_numbers
 
@@ -24,7 +25,13 @@ _PRINTED = {
 }
 PAPER = printed_numbers(_PRINTED, ("OFRQP", "BR-MPSVM"))
 REDUCED = ("Vehicle", "Segment")
-_WIDTHS = tuple(2.0**i for i in range(-7, 2, 2))
+_WIDTHS = tuple({"gamma": 2.0**i} for i in range(-7, 2, 2))
+
+
+def _scaled_path(machine: Pipeline, X: np.ndarray, y: np.ndarray, Cs: tuple[float, ...]) -> list[Pipeline]:
+    """Fit the last step of a pipeline for all C at once, on rows that its scaler is fitted to."""
+    scaler, last = clone(machine[0]).fit(X), machine[-1]
+    return [make_pipeline(scaler, fitted) for fitted in proximal_path(last, scaler.transform(X), y, Cs)]
 
 
 def _methods(name: str) -> dict[str, Method]:
@@ -37,13 +44,9 @@ def _methods(name: str) -> dict[str, Method]:
     def one_from_rest(C: float, gamma: float) -> Any:
         return make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(C=C, gamma=gamma)))
 
-    points = {
-        "OFRQP": (one_from_rest, range(0, 16, 5)),
-        "BR-MPSVM": (proximal, range(5, 36, 5)),
-    }
     return {
-        label: Method(make, tuple({"C": 2.0**i, "gamma": gamma} for i, gamma in product(powers, _WIDTHS)))
-        for label, (make, powers) in points.items()
+        "OFRQP": Method(one_from_rest, tuple(2.0**i for i in range(0, 16, 5)), _WIDTHS, tuned_once=True),
+        "BR-MPSVM": Method(proximal, tuple(2.0**i for i in range(5, 36, 5)), _WIDTHS, _scaled_path),
     }
 
 
@@ -56,7 +59,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
 
 
 REPRODUCTION = Table(
-    title="nonlinear OFRQP and BR-MPSVM, tenfold correctness in percent",
+    title="Table 2: nonlinear OFRQP and BR-MPSVM, tenfold correctness in percent",
     parts=("data", "method", "measure"),
     paper=PAPER,
     repetition=repetition,
@@ -64,7 +67,8 @@ REPRODUCTION = Table(
     paper_repetitions=1,
     tolerance=2.0,
     digits=2,
-    notes="Standardised data (the paper does not say what it did). Gaussian kernel, "
-    "mu = 2^-7, 2^-5, ..., 2^1; nu = 2^5, 2^10, ..., 2^35 for BR-MPSVM and 1, 2^5, 2^10, 2^15 for OFRQP, a part "
-    "of the paper's grid. Vehicle and Segment have a kernel reduced to 15 % of the rows for BR-MPSVM.",
+    notes="Standardised data (the paper does not say what it did). Gaussian kernel, mu = 2^-7, 2^-5, ..., 2^1; "
+    "nu = 2^5, 2^10, ..., 2^35 for BR-MPSVM and 1, 2^5, 2^10, 2^15 for OFRQP, a part of the paper's grid; "
+    "OFRQP's choice in the first fold serves all. Vehicle and Segment have a kernel reduced to 15 % of the rows "
+    "for BR-MPSVM.",
 )

@@ -31,9 +31,11 @@ def draw(context: Context) -> Any:
 
 
 REPRODUCTION = Figure(
-    "five related classes, regions and relations",
-    draw,
-    "The paper shows its data as a picture only; ours are simulated after it: classes 0 and 1 are neighbours, so "
-    "are 2 and 3, and 4 lies apart. Related classes have opposite signs in M, as in the paper, at these "
-    "parameters (C = .01, relation penalty .1, gamma = .1); with a large relation penalty they have equal ones.",
+    title="Figure 1: five related classes, regions and relations",
+    draw=draw,
+    verdict="reproduced: related classes have the large entries of M, with opposite signs",
+    notes="The paper shows its data as a picture only; ours are simulated after it: classes 0 and 1 are "
+    "neighbours, so are 2 and 3, and 4 lies apart. Related classes have opposite signs in M, as in the paper, at "
+    "these parameters (C = .01, relation penalty .1, gamma = .1); with a large relation penalty they have equal "
+    "ones.",
 )

@@ -1,9 +1,11 @@
-"""Gene-expression data prepared as in section 4.1 of Guo (2010)."""
+"""Gene-expression data and web pages prepared as in sections 4.1 and 4.2 of Guo (2010)."""
 
 import numpy as np
 from sklearn.feature_selection import f_classif
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
+from polymargin.datasets import log_entropy, top_terms
 from reproductions.declare import Context
 
 
@@ -15,6 +17,16 @@ def top_genes(context: Context, name: str, n_genes: int = 500) -> Bunch:
     arrays = context.fetch(name)
     # genes that do not vary have no statistic
     relevance = np.nan_to_num(f_classif(arrays.data, arrays.target)[0], nan=-1.0)
-    genes = np.argsort(-relevance, kind="stable")[: 50 if context.quick else n_genes]
+    genes = np.argsort(-relevance, kind="stable")[: 20 if context.quick else n_genes]
     names = np.arange(arrays.data.shape[1]) if arrays.feature_names is None else np.asarray(arrays.feature_names)
     return Bunch(data=arrays.data[:, genes], target=arrays.target, names=names[genes])
+
+
+def top_pages(context: Context, n_terms: int = 100) -> Bunch:
+    """Return the 1,396 WebKB pages with the class sizes of the paper: their highest terms, standardised."""
+    pages = context.fetch("webkb")
+    rows = pages.test_indices[:: 5 if context.quick else 1]
+    weighted = log_entropy(pages.data[rows])
+    terms = top_terms(weighted, 20 if context.quick else n_terms)
+    X = StandardScaler().fit_transform(weighted[:, terms].toarray())
+    return Bunch(data=X, target=pages.target[rows], names=np.asarray(pages.feature_names)[terms])

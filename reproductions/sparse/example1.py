@@ -1,9 +1,6 @@
 """Tables 1 and 2 of Guo (2010), Example 1: four classes, two informative variables among 102."""
 
-from collections.abc import Mapping
-
-from reproductions.declare import Context, Key, Table
-from reproductions.sparse._simulation import NOTES, compare, paper_numbers
+from reproductions.sparse._simulation import Example
 
 TABLE1 = {
     "L2": (54.5, 3.99, 2.0, 0.0, 100.0, 0.0),
@@ -26,21 +23,6 @@ TABLE2 = {
     "PF": (0.02, 0.24, 0.32),
     "APF": (0.28, 0.62, 0.74),
 }
+EXAMPLE = Example(1, TABLE1, TABLE2, PAIRS)
 
-
-def repetition(context: Context) -> Mapping[Key, float]:
-    """Fit every method to one draw."""
-    return compare(context, 1)
-
-
-REPRODUCTION = Table(
-    title="class-specific variable selection, Example 1",
-    parts=("method", "loss", "measure"),
-    paper=paper_numbers(TABLE1, TABLE2, PAIRS),
-    repetition=repetition,
-    repetitions=50,
-    paper_repetitions=100,
-    tolerance=0.5,
-    digits=2,
-    notes=NOTES,
-)
+REPRODUCTION = EXAMPLE.reproduction("weston", repetitions=50)

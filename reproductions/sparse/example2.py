@@ -1,9 +1,6 @@
 """Tables 1 and 2 of Guo (2010), Example 2: five classes, three informative variables among 103."""
 
-from collections.abc import Mapping
-
-from reproductions.declare import Context, Key, Table
-from reproductions.sparse._simulation import NOTES, compare, paper_numbers
+from reproductions.sparse._simulation import Example
 
 TABLE1 = {
     "L2": (56.6, 3.68, 3.0, 0.0, 100.0, 0.0),
@@ -26,21 +23,6 @@ TABLE2 = {
     "PF": (0.16, 0.14, 0.08, 0.06, 0.08, 0.14, 0.18),
     "APF": (0.72, 0.88, 0.72, 0.34, 0.52, 0.86, 0.74),
 }
+EXAMPLE = Example(2, TABLE1, TABLE2, PAIRS)
 
-
-def repetition(context: Context) -> Mapping[Key, float]:
-    """Fit every method to one draw."""
-    return compare(context, 2)
-
-
-REPRODUCTION = Table(
-    title="class-specific variable selection, Example 2",
-    parts=("method", "loss", "measure"),
-    paper=paper_numbers(TABLE1, TABLE2, PAIRS),
-    repetition=repetition,
-    repetitions=50,
-    paper_repetitions=100,
-    tolerance=0.5,
-    digits=2,
-    notes=NOTES,
-)
+REPRODUCTION = EXAMPLE.reproduction("weston", repetitions=50)

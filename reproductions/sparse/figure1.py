@@ -20,14 +20,15 @@ def draw(context: Context) -> Any:
         X, _, y, _ = train_test_split(
             arrays.data, arrays.target, test_size=1 / 3, stratify=arrays.target, random_state=context.seed
         )
-        model = SparseSVCCV(adaptive=True, n_Cs=5 if context.quick else 31).fit(X, y)
+        model = SparseSVCCV(adaptive=True, n_Cs=5 if context.quick else 31, cv=2 if context.quick else 5).fit(X, y)
         SeparationMapDisplay.from_estimator(model, names=arrays.names, ax=ax)
         ax.set_title(name)
     return figure
 
 
 REPRODUCTION = Figure(
-    title="genes by pairs of tumours: black where the gene separates the pair",
+    title="Figure 1: genes by pairs of tumours: black where the gene separates the pair",
     draw=draw,
+    verdict="reproduced in order: many genes separate some pairs of tumours only",
     notes="The stored SRBCT data carry no gene names: rows are numbered as there.",
 )

@@ -91,15 +91,22 @@ def resolve_kernel(
 
     The variance behind "scale" is weighted, so that weights mean repeated rows here too.
     """
+    return kernel_for(kernel, gamma, degree, coef0, X.shape[1], lambda: _weighted_variance(X, weights))
+
+
+def kernel_for(
+    kernel: Any, gamma: Any, degree: Any, coef0: Any, n_features: int, variance: Callable[[], float]
+) -> Kernel:
+    """Check a kernel specification and resolve gamma; `variance`, of all entries, is asked for if it matters."""
     if not callable(kernel):
         check_choice("kernel", kernel, KERNELS)
     check_real("degree", degree, at_least=0.0)
     check_real("coef0", coef0)
     if gamma == "auto" and isinstance(gamma, str):
-        number = 1.0 / X.shape[1]
+        number = 1.0 / n_features
     elif gamma == "scale" and isinstance(gamma, str):
-        variance = _weighted_variance(X, weights) if kernel in _KERNEL_PARAMETERS else 1.0
-        number = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        spread = variance() if kernel in _KERNEL_PARAMETERS else 1.0
+        number = 1.0 / (n_features * spread) if spread > 0 else 1.0
     elif isinstance(gamma, str):
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}.")
     else:
@@ -357,28 +364,12 @@ def draw_landmarks(
     Counts and fractions are drawn without replacement from each class in proportion to its size, at least one
     from each; with `centres` that many centres of each class are found by (weighted) k-means instead.
     """
-    n = X.shape[0]
-    if sparse.issparse(landmarks) or (not isinstance(landmarks, str) and np.ndim(landmarks) > 0):
-        points = landmarks if sparse.issparse(landmarks) else np.asarray(landmarks, dtype=X.dtype)
-        if points.ndim != 2 or points.shape[1] != X.shape[1]:
-            raise ValueError(
-                f"landmarks given as points must have shape (m, {X.shape[1]}), one column a feature, "
-                f"got {points.shape}."
-            )
-        if not sparse.issparse(points) and not np.isfinite(points).all():
-            raise ValueError("landmarks must be finite, got NaN or infinity.")
+    points = given_landmarks(landmarks, X.shape[1], X.dtype)
+    if points is not None:
         return points
-    if isinstance(landmarks, (float, np.floating)):
-        fraction = check_real("landmarks", landmarks, above=0.0, at_most=1.0)
-        wanted = fraction * np.bincount(labels)
-    else:
-        count = check_integer("landmarks", landmarks, at_least=1)
-        if count > n:
-            raise ValueError(f"landmarks must be at most the number of samples, {n}, got {count}.")
-        wanted = count * np.bincount(labels) / n
-    quota = np.maximum(1, np.floor(wanted + 0.5)).astype(int)
+    quota = landmark_quota(landmarks, np.bincount(labels))
     members = [np.flatnonzero(labels == c) for c in range(len(quota))]
-    sizes = [min(quota[c], len(rows)) for c, rows in enumerate(members)]
+    sizes = quota.tolist()
     if centres:
         parts = [
             _centres(X[rows], size, None if weights is None else weights[rows], rng)
@@ -390,6 +381,33 @@ def draw_landmarks(
         rng.choice(rows, size=size, replace=False) for rows, size in zip(members, sizes, strict=True) if size
     ]
     return X[np.sort(np.concatenate(chosen))]
+
+
+def given_landmarks(landmarks: Any, n_features: int, dtype: Any) -> Any:
+    """Return landmarks that are given as points, checked; None where they are to be drawn."""
+    if not sparse.issparse(landmarks) and (isinstance(landmarks, str) or np.ndim(landmarks) == 0):
+        return None
+    points = landmarks if sparse.issparse(landmarks) else np.asarray(landmarks, dtype=dtype)
+    if points.ndim != 2 or points.shape[1] != n_features:
+        raise ValueError(
+            f"landmarks given as points must have shape (m, {n_features}), one column a feature, "
+            f"got {points.shape}."
+        )
+    if not sparse.issparse(points) and not np.isfinite(points).all():
+        raise ValueError("landmarks must be finite, got NaN or infinity.")
+    return points
+
+
+def landmark_quota(landmarks: Any, counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how many landmarks to draw from classes of `counts` rows, for a count or a fraction in all."""
+    if isinstance(landmarks, (float, np.floating)):
+        wanted = check_real("landmarks", landmarks, above=0.0, at_most=1.0) * counts
+    else:
+        n, count = counts.sum(), check_integer("landmarks", landmarks, at_least=1)
+        if count > n:
+            raise ValueError(f"landmarks must be at most the number of samples, {n}, got {count}.")
+        wanted = count * counts / n
+    return np.minimum(np.maximum(1, np.floor(wanted + 0.5)).astype(np.intp), counts)
 
 
 def _centres(X: Any, n_centres: int, weights: NDArray[np.float64] | None, rng: np.random.RandomState) -> NDArray:

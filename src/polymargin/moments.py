@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polymargin._native.class_grams import add_rows, empty_buckets
+
 ROUNDING = 1e-9
 """Share of a class that rounding may leave of it, or add to it, when rows are removed."""
+
+NARROW = 128
+"""Features up to which rows are multiplied out in buckets of their classes; wider ones are left to BLAS."""
+
+BUCKET_BYTES = 2**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +64,20 @@ class ClassMoments:
             smaller chunks would cost more in adding up than in multiplying.
         """
         n_features = X.shape[1] if transform is None else transform(X[:1]).shape[1]
-        grams = np.zeros((n_classes, n_features + 1, n_features + 1))
         if sparse.issparse(X) and transform is None:
+            grams = np.zeros((n_classes, n_features + 1, n_features + 1))
             for c, rows in _members(labels, n_classes):
                 _add_sparse(grams[c], X[rows], None if weights is None else weights[rows])
             return cls(grams)
         height = max(chunk_bytes // (8 * (n_features + 1)), 2 * n_classes * n_features)
-        # one buffer for all chunks: fresh pages for each would cost as much as the multiplications
-        buffer = None if sparse.issparse(X) else np.empty((min(height, X.shape[0]), X.shape[1]), dtype=X.dtype)
+        collector = _Buckets if n_features <= NARROW else _SortedRows
+        collected = collector(n_classes, n_features)
         for first in range(0, X.shape[0], height):
             chunk = slice(first, first + height)
-            order, ends = _sorted_by_class(labels[chunk], n_classes)
-            rows = X[chunk][order] if buffer is None else _take(X[chunk], order, buffer)
-            roots = None if weights is None else np.sqrt(weights[chunk][order])
-            _add_dense(grams, rows if transform is None else transform(rows), roots, ends)
-        return cls(grams)
+            rows = X[chunk] if transform is None else transform(X[chunk])
+            roots = None if weights is None else np.sqrt(weights[chunk])
+            collected.add(rows, labels[chunk], roots)
+        return cls(collected.grams())
 
     @property
     def n_classes(self) -> int:
@@ -129,29 +135,53 @@ def _sorted_by_class(labels: NDArray[np.intp], n_classes: int) -> tuple[NDArray[
     return np.argsort(narrow, kind="stable"), np.cumsum(np.bincount(labels, minlength=n_classes))
 
 
-def _take(X: NDArray, order: NDArray[np.intp], buffer: NDArray) -> NDArray:
-    """Return ``X[order]`` in `buffer`; with a mode other than "raise" NumPy writes there directly."""
-    return np.take(X, order, axis=0, out=buffer[: len(order)], mode="clip")
+class _Buckets:
+    """Collects narrow rows: as they come, into buckets of their classes that are multiplied out when full."""
+
+    def __init__(self, n_classes: int, n_features: int):
+        self.size = n_features + 1
+        width = max(12, -4 * (-self.size // 4))  # what a tile of registers covers
+        height = max(16, BUCKET_BYTES // (8 * width))
+        self.buckets = _aligned_zeros((n_classes, height, width))
+        self.filled = np.zeros(n_classes, dtype=np.intp)
+        self.sums = _aligned_zeros((n_classes, width, width))
+
+    def add(self, rows: NDArray, labels: NDArray[np.intp], roots: NDArray[np.float64] | None) -> None:
+        """Add rows, given the roots of their weights (None for ones)."""
+        add_rows(np.ascontiguousarray(rows), labels, roots, self.buckets, self.filled, self.sums)
+
+    def grams(self) -> NDArray[np.float64]:
+        """Return the moments (k, p+1, p+1) of all rows."""
+        empty_buckets(self.buckets, self.filled, self.sums)
+        upper = np.triu(self.sums[:, : self.size, : self.size])
+        return upper + np.triu(upper, 1).swapaxes(1, 2)
 
 
-def _add_dense(
-    grams: NDArray[np.float64], rows: NDArray, roots: NDArray[np.float64] | None, ends: NDArray[np.intp]
-) -> None:
-    """Add the moments of rows that are sorted by class, given the roots of their weights."""
-    features = np.asarray(rows, dtype=np.float64)
-    first = 0
-    for gram, end in zip(grams, ends, strict=True):
-        if end > first:
-            part = features[first:end]
-            root = np.ones(end - first) if roots is None else roots[first:end]
-            _add_rows(gram, part if roots is None else part * root[:, None], root)
-        first = end
+class _SortedRows:
+    """Collects wide rows: sorted by class, chunk by chunk, and multiplied by BLAS."""
+
+    def __init__(self, n_classes: int, n_features: int):
+        self.sums = np.zeros((n_classes, n_features + 1, n_features + 1))
+
+    def add(self, rows: NDArray, labels: NDArray[np.intp], roots: NDArray[np.float64] | None) -> None:
+        """Add rows, given the roots of their weights (None for ones)."""
+        for c, members in _members(labels, len(self.sums)):
+            root = np.ones(len(members)) if roots is None else roots[members]
+            part = rows[members].astype(np.float64, copy=False)
+            scaled = part if roots is None else part * root[:, None]
+            self.sums[c, :-1, :-1] += scaled.T @ scaled
+            _add_border(self.sums[c], root @ scaled, float(root @ root))
+
+    def grams(self) -> NDArray[np.float64]:
+        """Return the moments (k, p+1, p+1) of all rows."""
+        return self.sums
 
 
-def _add_rows(gram: NDArray[np.float64], scaled: NDArray[np.float64], root: NDArray[np.float64]) -> None:
-    """Add the moments of rows that are `scaled` by the roots of their weights."""
-    gram[:-1, :-1] += scaled.T @ scaled
-    _add_border(gram, root @ scaled, float(root @ root))
+def _aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return zeros that begin at a line of the processor's cache, which vectors then never straddle."""
+    buffer = np.zeros(int(np.prod(shape)) + 8)
+    first = (-buffer.ctypes.data % 64) // 8
+    return buffer[first : first + buffer.size - 8].reshape(shape)
 
 
 def _add_sparse(gram: NDArray[np.float64], X: Any, weights: NDArray[np.float64] | None) -> None:

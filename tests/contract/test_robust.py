@@ -5,12 +5,13 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import RobustSVC
+from polymargin.problems.robust import LOSSES
 from tests.simulate import blobs
 
 
 @parametrize_with_checks(
     [
-        RobustSVC(),
+        *(RobustSVC(loss=loss, kernel=kernel) for loss in LOSSES for kernel in ("linear", "rbf")),
         RobustSVC(kernel="rbf", cost_matrix="ordinal"),
     ]
 )

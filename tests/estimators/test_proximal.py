@@ -260,3 +260,33 @@ def test_wrong_chunks_leave_the_model_as_it_was(data):
         np.testing.assert_array_equal(getattr(model, key), value)
     with pytest.raises(ValueError, match="precomputed"):
         ProximalSVC(kernel="precomputed").partial_fit(X, y, classes=CLASSES)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(40, 5), (6, 50)])
+def test_numbers_that_are_none_are_found_wherever_the_rows_are_read(wrong, shape):
+    X, y = blobs(np.random.default_rng(0), *shape, 2)
+    X[shape[0] // 2, 1] = wrong
+    for model in (ProximalSVC(), ProximalSVC(kernel="rbf"), ProximalSVC(landmarks=3)):
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            model.fit(X, y)
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            model.partial_fit(X, y, classes=[0, 1])
+
+
+def test_labels_may_be_integers_of_any_kind_and_range():
+    X, labels = blobs(np.random.default_rng(0), 60, 4, 3)
+    expected = ProximalSVC().fit(X, np.array(["a", "b", "c"])[labels]).decision_function(X)
+    for names in ([0, 1, 2], [-3, 5, 9], [7, 8, 9], [-(2**62), 0, 2**62]):
+        model = ProximalSVC().fit(X, np.array(names)[labels])
+        np.testing.assert_array_equal(model.classes_, names)
+        np.testing.assert_array_equal(model.decision_function(X), expected)
+    for dtype, names in (
+        (np.int8, [-100, 0, 100]),
+        (np.uint8, [1, 2, 200]),
+        (np.uint64, [2**64 - 9, 2**64 - 8, 2**64 - 1]),
+    ):
+        names = np.array(names, dtype=dtype)
+        model = ProximalSVC().fit(np.tile(X, (7, 1)), names[np.tile(labels, 7)])
+        np.testing.assert_array_equal(model.classes_, names)
+        assert model.classes_.dtype == dtype

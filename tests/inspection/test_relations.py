@@ -76,3 +76,10 @@ def test_one_vs_one_has_a_heat_map_of_pairs_and_no_tree():
         display.plot_dendrogram()
     with pytest.raises(ValueError, match="scheme='ovr' and n_base = n_classes"):
         related_classes(model)
+
+
+def test_two_classes_have_a_tree_of_one_join():
+    X, y = blobs(np.random.default_rng(0), 40, 3, 2)
+    display = ClassRelationDisplay.of(SharedStructureSVC(0.1).fit(X, y)).plot_dendrogram()
+    assert set(display.dendrogram_["ivl"]) == {"0", "1"}
+    assert "0" in display.dendrogram_description

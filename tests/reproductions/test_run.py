@@ -16,7 +16,7 @@ from reproductions.declare import Context, Table, Theirs
 from reproductions.run import open_results, read_results, run_table, seed_of
 
 ROOT = Path(__file__).parents[2]
-HEADER = {"reproduction": "p/t", "quick": False, "version": "0"}
+HEADER = {"reproduction": "p/t", "command": "python -m reproductions p t", "quick": False, "version": "0"}
 
 
 def draw(context: Context):

@@ -8,7 +8,7 @@ from scipy import sparse
 from polymargin.problems.hinge import weston_watkins
 from polymargin.problems.penalties import FusionPenalty
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.solvers import cutting_plane
+from polymargin.solvers import master_program
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weight
 
@@ -27,7 +27,7 @@ def problem():
 
 
 def test_a_path_continues_from_the_last_basis_and_equals_cold_starts(problem, monkeypatch):
-    monkeypatch.setattr(cutting_plane, "SPARE_CUTS", 5)
+    monkeypatch.setattr(master_program, "SPARE_CUTS", 5)
     largest = largest_penalty_weight(problem)
     path = CuttingPlanes()
     for fraction in (0.5, 0.2, 0.1, 0.05, 0.5):

@@ -84,3 +84,16 @@ def test_without_any_coefficient_nothing_changes():
     problem = HingeProblem(DenseGram(np.eye(3)), hinge_losses("lee", y, (1 - np.eye(3))[y]))
     point = HingePoint(np.zeros((3, 3)), np.zeros(3))
     np.testing.assert_array_equal(frozen_left_out_scores(problem, point), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_class_by_class_and_at_once_are_the_same_inverse(fit_intercept, monkeypatch):
+    X, y = blobs(np.random.default_rng(8), 60, 4, 5, spread=1.5)
+    losses = hinge_losses("lee", y, 20.0 * (1 - np.eye(5))[y])
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), losses, fit_intercept)
+    point = solve(problem)
+    found = []
+    for many_free in (0.0, np.inf):
+        monkeypatch.setattr("polymargin.solvers.hinge_left_out.MANY_FREE", many_free)
+        found.append(frozen_left_out_scores(problem, point))
+    np.testing.assert_allclose(*found, atol=1e-9)

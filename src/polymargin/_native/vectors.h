@@ -58,6 +58,14 @@ static void accumulate(double *restrict out, double factor, const double *restri
     for (ptrdiff_t r = 0; r < m; r++) out[r] += factor * b[r];
 }
 
+/* the inner product of a and b */
+POLYMARGIN_CLONES
+static double inner(const double *restrict a, const double *restrict b, ptrdiff_t m) {
+    double total = 0.0;
+    for (ptrdiff_t r = 0; r < m; r++) total += a[r] * b[r];
+    return total;
+}
+
 /* out += a0 r0 + a1 r1 + a2 r2 + a3 r3, for rows in double and in single precision */
 POLYMARGIN_CLONES
 static void add_four_doubles(double *restrict out, const double *restrict r0, const double *restrict r1,

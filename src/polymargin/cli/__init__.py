@@ -1,17 +1,17 @@
-"""The command line."""
+"""The command line: one file per command."""
 
-import argparse
-from importlib.metadata import version
+import sys
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the `polymargin` command."""
-    parser = argparse.ArgumentParser(prog="polymargin", description="Large-margin classification.")
-    parser.add_argument("--version", action="version", version=version("polymargin"))
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("demo", help="fit the classifiers on embedded data and print a table")
-    parser.parse_args(arguments)
+    """Run the `polymargin` command and return its exit code: 0, 1 for data that cannot be used, 2 for misuse."""
+    try:
+        import pandas  # noqa: F401
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ImportError as error:
+        print(f'polymargin: {error.name} is not installed: pip install "polymargin[cli]"', file=sys.stderr)
+        return 1
+    from polymargin.cli.app import run
 
-    from polymargin.cli.demo import run
-
-    return run()
+    return run(sys.argv[1:] if arguments is None else arguments)

@@ -1,7 +1,7 @@
 """Real data sets of the papers and of our benchmarks: read from a folder, else downloaded once from OpenML."""
 
+import io
 import os
-import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 
 from polymargin.checks import check_choice
+from polymargin.files import write_atomically
 
 FOLDER_VARIABLE = "POLYMARGIN_DATA"
 
@@ -63,7 +64,8 @@ def fetch_benchmark(name: str, data_home: str | os.PathLike | None = None) -> Bu
     The folder is `data_home`, else the environment variable ``POLYMARGIN_DATA``, else ``polymargin`` in
     scikit-learn's data folder. It holds NAME.npz with `X`, `y` and, where known, `feature_names`, `train_idx` and
     `test_idx` (sparse data: `X_data`, `X_indices`, `X_indptr`, `X_shape`). Nothing is scaled. Shape and class
-    sizes are verified before anything is returned or kept.
+    sizes are verified before anything is returned or kept. The numbers of the sets on OpenML are from its
+    catalogue and were not tried over a network: a set that is not the one expected is refused, not returned.
 
     Parameters
     ----------
@@ -174,6 +176,6 @@ def _download(name: str, benchmark: Benchmark, path: Path) -> Bunch:
 def _write(stored: Bunch, path: Path) -> None:
     """Keep the set; a run that dies half-way leaves no broken file under the final name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
-        np.savez_compressed(file, X=stored.data, y=stored.target, feature_names=stored.feature_names)
-    os.replace(file.name, path)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, X=stored.data, y=stored.target, feature_names=stored.feature_names)
+    write_atomically(path, buffer.getvalue())

@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from polymargin.blocks import OneBlock
 from polymargin.checks import check_integer, check_real
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
-from polymargin.gram import check_precomputed, row_keys
+from polymargin.gram import Kernel, check_precomputed, draw_landmarks, resolve_kernel, row_keys
 from polymargin.solvers.contract import Observer, Record, Settings, Solution, Status
 
 
@@ -47,6 +48,43 @@ class TrainingSet:
         return len(self.classes)
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.labels)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the rows."""
+        return self.X.shape[1]
+
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """Summed weights (k,) of the classes."""
+        return np.bincount(self.labels, self.weights, self.n_classes).astype(np.float64)
+
+    @property
+    def lightest(self) -> float:
+        """Least weight of a row."""
+        return float(self.weights.min())
+
+    @property
+    def blocks(self) -> OneBlock:
+        """The set as the one block of rows that it is."""
+        return OneBlock(self)
+
+    def gathered(self) -> "TrainingSet":
+        """Return the set itself, which is in memory."""
+        return self
+
+    def resolve_kernel(self, kernel: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
+        """Check a kernel specification and resolve gamma on the rows."""
+        return resolve_kernel(kernel, gamma, degree, coef0, self.X, self.weights)
+
+    def draw_landmarks(self, landmarks: Any, rng: np.random.RandomState, *, centres: bool = False) -> Any:
+        """Return the landmarks asked for."""
+        return draw_landmarks(landmarks, self.X, self.labels, rng, weights=self.weights, centres=centres)
+
+    @property
     def example_costs(self) -> NDArray[np.float64]:
         """Weighted cost L_ij of predicting class j for example i, (n, k)."""
         return self.weights[:, None] * self.costs[self.labels]
@@ -72,12 +110,46 @@ class TrainingSet:
         return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 
 
+def _are_few_integers(y: NDArray) -> bool:
+    """Tell whether labels are integers in a range so narrow that they can be counted instead of sorted."""
+    if y.dtype.kind not in "iu" or len(y) == 0:
+        return False
+    lowest, highest = int(y.min()), int(y.max())
+    return highest - lowest < len(y) // 2 and highest <= np.iinfo(np.intp).max
+
+
+def _encoded_integers(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
+    """Return what ``np.unique(y, return_inverse=True)`` does, for integers in a narrow range."""
+    lowest = int(y.min())
+    places = y.astype(np.intp) - lowest
+    present = np.bincount(places) > 0
+    classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+    return classes, places if present.all() else (np.cumsum(present) - 1)[places]
+
+
+def is_dask_collection(X: Any) -> bool:
+    """Tell whether `X` is a Dask collection, without importing Dask."""
+    return not isinstance(X, type) and getattr(X, "__dask_graph__", None) is not None
+
+
+def _dask_drivers() -> Any:
+    """Return `polymargin.distributed`: the one place from which it is reached, only when a collection has come."""
+    try:
+        from polymargin import distributed
+    except ImportError as error:
+        raise ImportError("Dask collections need the extra [dask]: pip install 'polymargin[dask]'.") from error
+    return distributed
+
+
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers; a family adds `fit` and `_scores`.
 
     The weight of a row means repetition, exactly: rows of weight zero are left out, and everything computed from
     the data (class proportions, the kernel width "scale") counts rows by their weights.
     """
+
+    _why_in_memory = "it needs all rows in memory"
+    """Reason to give where a machine cannot be fitted to Dask collections."""
 
     @abstractmethod
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -88,14 +160,17 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            The highest score wins; for two classes the score of ``classes_[1]``, whose sign decides.
+            The highest score wins; for two classes the score of ``classes_[1]``, whose sign decides. For a Dask
+            collection a lazy Dask array.
         """
         check_is_fitted(self)
+        if is_dask_collection(X):
+            return _dask_drivers().by_partitions(self, "decision_function", X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
@@ -105,15 +180,42 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            For a Dask collection a lazy Dask array.
         """
+        if is_dask_collection(X):
+            check_is_fitted(self)
+            return _dask_drivers().by_partitions(self, "predict", X)
         scores = self.decision_function(X)
         winners = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[winners]
+
+    def _data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        weigh_classes: bool = True,
+        check_finite: bool = True,
+    ) -> Any:
+        """Validate the data in memory (a `TrainingSet`), or in the partitions of Dask (a `PartitionedSet`)."""
+        if not is_dask_collection(X):
+            return self._training_set(X, y, sample_weight, weigh_classes=weigh_classes, check_finite=check_finite)
+        self._check_partitionable()
+        return _dask_drivers().training_set(self, X, y, sample_weight, weigh_classes=weigh_classes)
+
+    def _check_partitionable(self) -> None:
+        """Refuse what rows in partitions cannot have: above all, kernels between all of them."""
+        if self._is_pairwise() or (self.kernel != "linear" and self.landmarks is None):
+            raise ValueError(
+                f"kernel={self.kernel!r} on Dask collections needs landmarks, a count or points: the kernel "
+                "matrix of all rows is of the size of their number squared, and is never formed there."
+            )
 
     def _training_set(
         self,
@@ -124,18 +226,34 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         classes: NDArray | None = None,
         reset: bool = True,
         weigh_classes: bool = True,
+        check_finite: bool = True,
     ) -> TrainingSet:
         """Validate the data and resolve `cost_matrix`, `priors` and `class_weight` where the family has them.
 
         With `classes` (incremental fitting) the labels must be among them; otherwise `classes_` is learnt.
         Without `weigh_classes` the weights are those of the samples alone: a machine that sees its rows in chunks
-        can weigh classes only when all have come.
+        can weigh classes only when all have come. Without `check_finite` it is left to the caller to find NaN and
+        infinity in `X`.
         """
+        if is_dask_collection(X):
+            raise TypeError(
+                f"{type(self).__name__} cannot take X as a Dask collection here: {self._why_in_memory}. Give rows "
+                "that fit into memory, such as X.compute() or a sample of them."
+            )
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, y_numeric=False
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            y_numeric=False,
+            ensure_all_finite=check_finite,
         )
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        few_integers = _are_few_integers(y)
+        if not few_integers:
+            check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self._is_pairwise():
             check_precomputed(X)
@@ -147,7 +265,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
                 weights[rows],
             )
         if classes is None:
-            classes, labels = np.unique(y, return_inverse=True)
+            classes, labels = _encoded_integers(y) if few_integers else np.unique(y, return_inverse=True)
             if len(classes) < 2:
                 raise ValueError(
                     f"y must hold at least two classes with positive sample_weight, got {len(classes)} class"
@@ -159,18 +277,16 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
                 raise ValueError(f"y holds labels {unknown.tolist()} that are not among the classes {classes}.")
             labels = np.searchsorted(classes, y)
         if weigh_classes:
-            weights = weights * self._class_factors(classes, labels, weights)[labels]
+            totals = np.bincount(labels, weights, minlength=len(classes)).astype(np.float64)
+            weights = weights * self._class_factors(classes, totals)[labels]
         costs = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)
         return TrainingSet(X, labels, classes, weights, costs, rows)
 
-    def _class_factors(
-        self, classes: NDArray, labels: NDArray[np.intp], weights: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return what `class_weight` and `priors` multiply the rows of every class by.
+    def _class_factors(self, classes: NDArray, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what `class_weight` and `priors` multiply the rows of classes with summed weights `totals` by.
 
         Priors undo biased sampling as in section 3.2 of Lee et al.: pi_j over the sample proportion of class j.
         """
-        totals = np.bincount(labels, weights, minlength=len(classes)).astype(np.float64)
         factors = resolve_class_weight(getattr(self, "class_weight", None), classes, totals)
         priors = resolve_priors(getattr(self, "priors", None), classes)
         return factors if priors is None else factors * priors * totals.sum() / totals

@@ -9,14 +9,13 @@ from sklearn.utils import check_random_state, gen_batches
 
 from polymargin.checks import check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import (
     FeatureGram,
     Gram,
     Kernel,
     NystroemMap,
-    draw_landmarks,
     make_gram,
-    resolve_kernel,
 )
 
 SCORING_BYTES = 2**27
@@ -41,13 +40,13 @@ class KernelClassifier(MarginClassifier):
                 "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
             )
 
-    def _kernel_of(self, data: TrainingSet) -> tuple[Kernel, NystroemMap | None]:
+    def _kernel_of(self, data: TrainingSet | PartitionedSet) -> tuple[Kernel, NystroemMap | None]:
         """Resolve the kernel on the training set, and draw the landmarks where asked for."""
-        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        kernel = data.resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         if self.landmarks is None:
             return kernel, None
         rng = check_random_state(self.random_state)
-        return kernel, NystroemMap(kernel, draw_landmarks(self.landmarks, data.X, data.labels, rng))
+        return kernel, NystroemMap(kernel, data.draw_landmarks(self.landmarks, rng))
 
     def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
         if nystroem is not None:

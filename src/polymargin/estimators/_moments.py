@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, gen_batches
 
+from polymargin.blocks import total
 from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.gram import KernelFeatures, distinct_rows, draw_landmarks, resolve_kernel
+from polymargin.estimators._partitions import PartitionedSet
+from polymargin.gram import KernelFeatures, distinct_rows
 from polymargin.moments import ClassMoments
 
 SCORING_BYTES = 2**25
@@ -24,18 +26,16 @@ class MomentClassifier(MarginClassifier):
 
     _kernel_features: KernelFeatures | None
 
-    def _features(self, data: TrainingSet) -> KernelFeatures | None:
+    def _features(self, data: TrainingSet | PartitionedSet) -> KernelFeatures | None:
         """Return what maps rows to kernel values at the landmarks; None where rows are their own features."""
-        kernel = resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.X, data.weights)
+        kernel = data.resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         if self.landmarks is not None:
             rng = check_random_state(self.random_state)
             centres = getattr(self, "landmark_method", "sample") == "kmeans"
-            points = draw_landmarks(
-                self.landmarks, data.X, data.labels, rng, weights=data.weights, centres=centres
-            )
-            return KernelFeatures(kernel, points)
+            return KernelFeatures(kernel, data.draw_landmarks(self.landmarks, rng, centres=centres))
         if kernel.name == "linear":
             return None
+        assert isinstance(data, TrainingSet)  # partitions have landmarks, or no kernel
         distinct = distinct_rows(data.X)
         return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
 
@@ -65,7 +65,11 @@ class MomentClassifier(MarginClassifier):
         return products
 
 
-def class_moments(data: TrainingSet, features: Callable[[Any], NDArray] | None) -> ClassMoments:
+def class_moments(data: TrainingSet | PartitionedSet, features: Callable[[Any], NDArray] | None) -> ClassMoments:
     """Return the moments of the rows, or of their features."""
+    return total(data.blocks, _block_moments, features)
+
+
+def _block_moments(data: TrainingSet, features: Callable[[Any], NDArray] | None) -> ClassMoments:
     weights = None if (data.weights == 1.0).all() else data.weights
     return ClassMoments.of(data.X, data.labels, weights, n_classes=data.n_classes, transform=features)

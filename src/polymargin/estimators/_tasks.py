@@ -13,6 +13,7 @@ from polymargin.checks import check_choice, check_real
 from polymargin.costs import resolve_class_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._moments import MomentClassifier, class_moments
+from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.shared import SharedPoint, TaskMoments, class_tasks, one_vs_one_codes, one_vs_rest_codes
@@ -58,10 +59,10 @@ class TaskClassifier(MomentClassifier):
 
     def _begin(
         self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Settings, TrainingSet, KernelFeatures | None, Observer | None]:
+    ) -> tuple[Settings, TrainingSet | PartitionedSet, KernelFeatures | None, Observer | None]:
         """Check the arguments, then the data, and settle the features."""
         settings = self._check_arguments()
-        data = self._training_set(X, y, sample_weight, weigh_classes=False)
+        data = self._data(X, y, sample_weight, weigh_classes=False)
         if self._is_pairwise() and sparse.issparse(data.X):
             data = replace(data, X=data.X.toarray())
         return settings, data, self._features(data), self._observer()
@@ -74,12 +75,12 @@ class TaskClassifier(MomentClassifier):
         self._finish(data, features, moments, solution, rotation)
 
     def _summarise(
-        self, data: TrainingSet, features: KernelFeatures | None
+        self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None
     ) -> tuple[TaskMoments, ClassMoments | None, NDArray[np.float64] | None]:
         """Return the tasks, with the class moments or, for fewer rows than unknowns, the rotation behind them."""
-        n_unknowns = 1 + (data.X.shape[1] if features is None else features.landmarks.shape[0])
-        if data.X.shape[0] < n_unknowns:
-            rotation, tasks = self._rotated_tasks(data, features)
+        n_unknowns = 1 + (data.n_features if features is None else features.landmarks.shape[0])
+        if data.n_rows < n_unknowns:
+            rotation, tasks = self._rotated_tasks(data.gathered(), features)
             return tasks, None, rotation
         moments = class_moments(data, features)
         return self._tasks(moments, data.classes), moments, None
@@ -134,8 +135,7 @@ class TaskClassifier(MomentClassifier):
 
     def _weights(self, data: TrainingSet) -> NDArray[np.float64]:
         """Return the weights of the rows, classes weighed."""
-        totals = np.bincount(data.labels, data.weights, minlength=data.n_classes).astype(np.float64)
-        return data.weights * self._factors(data.classes, totals)[data.labels]
+        return data.weights * self._factors(data.classes, data.totals)[data.labels]
 
     @staticmethod
     def _augmented(data: TrainingSet, features: KernelFeatures | None) -> NDArray[np.float64]:
@@ -162,7 +162,7 @@ class TaskClassifier(MomentClassifier):
 
     def _finish(
         self,
-        data: TrainingSet,
+        data: TrainingSet | PartitionedSet,
         features: KernelFeatures | None,
         moments: ClassMoments | None,
         solution: Solution[SharedPoint],
@@ -172,6 +172,7 @@ class TaskClassifier(MomentClassifier):
         self.classes_ = data.classes
         self.moments_ = moments
         if features is not None and self._is_pairwise():
+            assert isinstance(data, TrainingSet)
             features = KernelFeatures(features.kernel, data.rows[features.landmarks])
         self._kernel_features = features
         self.__dict__.pop("landmarks_", None)

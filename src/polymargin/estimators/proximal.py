@@ -6,18 +6,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._moments import MomentClassifier, class_moments
+from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
-from polymargin.problems.proximal import NormalEquations, ProximalRows, Sides
+from polymargin.problems.proximal import NormalEquations, PartitionedRows, ProximalRows, RowProblem, Sides
 from polymargin.solvers.contract import Settings, Solution
-from polymargin.solvers.refinement import Refinement, margin_sums, refine, refine_rows, rows_within_margins
+from polymargin.solvers.refinement import (
+    Refinement,
+    ScoredRows,
+    margin_sums,
+    refine,
+    refine_blocks,
+    refine_rows,
+    rows_within_margins,
+)
 from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
+from polymargin.solvers.scanned_refinement import SCANNED_ROWS, refine_by_scans
 
 KEPT_BYTES = 2**27
 """Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
@@ -83,7 +94,7 @@ class ProximalSVC(MomentClassifier):
     refinement_ : Refinement or None
         Scale and offset, Newton steps, objective and gap of every class, if refined.
     support_ : ndarray of shape (n_support,) or None
-        Rows within the margin of some class after the refinement (17); None after a stream.
+        Rows within the margin of some class after the refinement (17); None after a stream or on Dask.
     moments_ : ClassMoments or None
         All that was kept of the data. None where a large system of more unknowns than rows did not need them.
     certificate_ : Certificate
@@ -155,9 +166,9 @@ class ProximalSVC(MomentClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix, Dask array or Dask DataFrame of shape (n_samples, n_features)
             Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
+        y : array-like, Dask array or Dask Series of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
@@ -167,31 +178,48 @@ class ProximalSVC(MomentClassifier):
         self
         """
         settings = self._check_arguments()
-        data = self._training_set(X, y, sample_weight)
+        # NaN and infinity show in the moments of the rows, which spares a pass to look for them
+        show = self.kernel == "linear" and self.landmarks is None and sample_weight is None
+        data = self._data(X, y, sample_weight, check_finite=not show)
         self._observer()
         solution = self._fit_prepared(data, self._features(data), settings)
         self._conclude(solution, settings.tol)
         return self
 
     def _fit_prepared(
-        self, data: TrainingSet, features: KernelFeatures | None, settings: Settings
+        self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None, settings: Settings
     ) -> Solution[NDArray[np.float64]]:
         """Solve, refine and store; also for searches that have chosen the features."""
+        data = self._at_hand(data, features)
         moments, problem, rows = self._state(data, features)
+        if isinstance(data, TrainingSet) and (moments is None or not np.isfinite(moments.grams).all()):
+            assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
         if problem is not None:
             solution = NormalEquationsSolver(rows).solve(problem, settings)
         else:
+            assert isinstance(rows, ProximalRows)
             solution = DualRidgeSolver().solve(rows, settings)
         self._adopt(data, features, moments, solution.point, rows)
         return solution
 
+    @staticmethod
+    def _at_hand(
+        data: TrainingSet | PartitionedSet, features: KernelFeatures | None
+    ) -> TrainingSet | PartitionedSet:
+        """Return the data; rows in partitions that are no more than the unknowns are brought together."""
+        return data.gathered() if data.n_rows <= _width(data, features) else data
+
     def _state(
-        self, data: TrainingSet, features: KernelFeatures | None
-    ) -> tuple[ClassMoments | None, NormalEquations | None, ProximalRows]:
+        self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None
+    ) -> tuple[ClassMoments | None, NormalEquations | None, RowProblem]:
         """State the problem by rows and, where these are no fewer than the unknowns, by the moments."""
-        n, width = data.X.shape[0], data.X.shape[1] if features is None else features.landmarks.shape[0]
-        sides = Sides.one_vs_rest(_totals(data), self.balance)
-        rows = ProximalRows(data.X, data.labels, data.weights, sides, self.C, features)
+        sides = Sides.one_vs_rest(data.totals, self.balance)
+        if isinstance(data, PartitionedSet):
+            moments = class_moments(data, features)
+            blocks = data.blocks.map(_proximal_rows, sides, self.C, features)
+            return moments, NormalEquations(moments, sides, self.C), PartitionedRows(blocks, sides, self.C)
+        n, width = data.n_rows, _width(data, features)
+        rows = _proximal_rows(data, sides, self.C, features)
         if features is not None and 8 * n * width <= KEPT_BYTES:
             rows = replace(rows, X=np.asarray(features(data.X), dtype=np.float64), transform=None)
         if n <= width and 8 * data.n_classes * (width + 1) ** 2 > KEPT_BYTES:
@@ -201,22 +229,26 @@ class ProximalSVC(MomentClassifier):
 
     def _adopt(
         self,
-        data: TrainingSet,
+        data: TrainingSet | PartitionedSet,
         features: KernelFeatures | None,
         moments: ClassMoments | None,
         Z: NDArray[np.float64],
-        rows: ProximalRows,
+        rows: RowProblem,
     ) -> None:
         """Store the solution Z (q, k) of the problem and refine it."""
         self._store(data.classes, features, moments, Z)
         if self.refine:
-            products = rows.products(Z[:-1])
-            geometry = self._geometry(_totals(data))
-            refinement = refine_rows(products, data.labels, data.weights, *geometry, self.C)
-            self._set_refined(refinement)
-            within = rows_within_margins(products, data.labels, refinement.scale, refinement.offset)
-            self.support_ = data.rows[within]
+            geometry = self._geometry(data.totals)
+            if isinstance(rows, ProximalRows):
+                assert isinstance(data, TrainingSet)
+                refinement, within = _refined_rows(rows, Z[:-1], geometry, self.C)
+                self._set_refined(refinement)
+                self.support_ = data.rows[within]
+            else:
+                blocks = rows.blocks.map(_scored, Z[:-1])
+                self._set_refined(refine_blocks(blocks, data.n_rows, *geometry, self.C))
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
+            assert isinstance(data, TrainingSet)
             self.landmarks_ = data.rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
 
@@ -399,5 +431,24 @@ class ProximalSVC(MomentClassifier):
         return self._times(X, V) + self.intercept_
 
 
-def _totals(data: TrainingSet) -> NDArray[np.float64]:
-    return np.bincount(data.labels, data.weights, data.n_classes).astype(np.float64)
+def _width(data: TrainingSet | PartitionedSet, features: KernelFeatures | None) -> int:
+    return data.n_features if features is None else features.landmarks.shape[0]
+
+
+def _proximal_rows(data: TrainingSet, sides: Sides, C: float, features: KernelFeatures | None) -> ProximalRows:
+    return ProximalRows(data.X, data.labels, data.weights, sides, C, features)
+
+
+def _scored(rows: ProximalRows, V: NDArray[np.float64]) -> ScoredRows:
+    return ScoredRows(rows.products(V), rows.labels, rows.weights)
+
+
+def _refined_rows(
+    rows: ProximalRows, V: NDArray[np.float64], geometry: tuple[NDArray, NDArray, NDArray], C: float
+) -> tuple[Refinement, NDArray[np.intp]]:
+    """Refine the scores of rows in memory; return also those within a margin."""
+    if len(rows.labels) >= SCANNED_ROWS:
+        return refine_by_scans(rows, V, *geometry, C)
+    scored = _scored(rows, V)
+    refinement = refine_rows(*scored, *geometry, C)
+    return refinement, rows_within_margins(scored.scores, scored.labels, refinement.scale, refinement.offset)

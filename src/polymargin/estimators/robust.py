@@ -17,7 +17,7 @@ from polymargin.estimators._kernel import KernelClassifier
 from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.robust import LOSSES, RobustPoint, RobustProblem, consistent_truncation, margins
 from polymargin.solvers.contract import Settings, Solution, Solver
-from polymargin.solvers.dc import DCAlgorithm
+from polymargin.solvers.dc import START_TOL, DCAlgorithm
 from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.proximal_newton import ProximalNewton
 
@@ -305,7 +305,7 @@ class RobustSVC(KernelClassifier):
         """Run the DC algorithm from every start that can lead to a different solution."""
         observer = self._observer()
         convex = convex_solver(problem)
-        algorithm = DCAlgorithm(convex, self.max_dc_iter)
+        algorithm = DCAlgorithm(convex, self.max_dc_iter, go_on=isinstance(convex, ProximalNewton))
         names = dict.fromkeys(self.starts)
         if np.isneginf(problem.truncation):
             names = {"utility": None}
@@ -317,7 +317,8 @@ class RobustSVC(KernelClassifier):
             scores = None
             if name == "identity":
                 untruncated = replace(plain, truncation=-np.inf)
-                point = algorithm.solve(untruncated, settings).point
+                rough = replace(settings, tol=max(settings.tol, START_TOL))
+                point = algorithm.solve(untruncated, rough).point
                 scores = untruncated.evaluate(untruncated.coefficients(point), point.step.intercept)[0]
             solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
         return solutions

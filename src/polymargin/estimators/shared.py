@@ -181,9 +181,9 @@ class SharedStructureSVC(TaskClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix, Dask array or Dask DataFrame of shape (n_samples, n_features)
             Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
+        y : array-like, Dask array or Dask Series of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from polymargin.checks import check_choice
+from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
@@ -151,9 +152,9 @@ class TraceNormSVC(TaskClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix, Dask array or Dask DataFrame of shape (n_samples, n_features)
             Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
+        y : array-like, Dask array or Dask Series of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
@@ -203,6 +204,14 @@ class TraceNormSVC(TaskClassifier):
         lengths = np.einsum("ij,ij->i", self.relation_, self.relation_)
         return np.sort(lengths * np.sqrt(self.relation_penalty))[::-1]
 
+    def _check_partitionable(self) -> None:
+        if self.loss != "squared":
+            raise ValueError(
+                f"loss must be 'squared' for Dask collections, got {self.loss!r}, which passes over all rows in "
+                "each of its hundreds of steps."
+            )
+        super()._check_partitionable()
+
     def _check_arguments(self) -> Settings:
         check_choice("loss", self.loss, LOSSES)
         return super()._check_arguments()
@@ -221,6 +230,7 @@ class TraceNormSVC(TaskClassifier):
     def _fit_hinge(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the smoothed hinge, which needs all rows at hand."""
         settings, data, features, observer = self._begin(X, y, sample_weight)
+        assert isinstance(data, TrainingSet)
         A, rotation = self._augmented(data, features), None
         if A.shape[0] < A.shape[1]:
             rotation, triangle = scipy.linalg.qr(A.T, mode="economic")

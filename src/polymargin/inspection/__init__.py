@@ -1,6 +1,7 @@
 """Tidy tables and matplotlib displays of fitted models."""
 
-from polymargin.inspection.criterion import CriterionSurfaceDisplay
+from polymargin.inspection.criterion import CriterionPathDisplay, CriterionSurfaceDisplay
+from polymargin.inspection.decisions import DecisionVectorDisplay
 from polymargin.inspection.label_noise import LabelNoiseDisplay
 from polymargin.inspection.rejection import RiskCoverageDisplay
 from polymargin.inspection.relations import ClassRelationDisplay, related_classes
@@ -9,7 +10,9 @@ from polymargin.inspection.separation import CoefficientPathDisplay, SeparationM
 __all__ = [
     "ClassRelationDisplay",
     "CoefficientPathDisplay",
+    "CriterionPathDisplay",
     "CriterionSurfaceDisplay",
+    "DecisionVectorDisplay",
     "LabelNoiseDisplay",
     "RiskCoverageDisplay",
     "SeparationMapDisplay",

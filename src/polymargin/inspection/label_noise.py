@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.estimators.robust import RobustSVC
-from polymargin.inspection._plotting import new_axes
+from polymargin.inspection._plotting import ink, new_axes, styled
 
 
 class LabelNoiseDisplay:
@@ -74,6 +74,20 @@ class LabelNoiseDisplay:
         display = cls(margin=estimator.suspicion_[used], truncation=estimator.truncation_, known=known)
         return display.plot(ax=ax, **hist)
 
+    @property
+    def description(self) -> str:
+        """What the plot shows, in words."""
+        truncated = int(np.count_nonzero(self.margin < self.truncation))
+        words = (
+            f"Histogram of the margins of {len(self.margin)} training rows under their own labels, from "
+            f"{self.margin.min():.3g} to {self.margin.max():.3g}; {truncated} are below {self.truncation:.3g}, "
+            "where the loss is truncated."
+        )
+        if self.known is not None:
+            words += f" {int(np.count_nonzero(self.known))} labels are known to be wrong."
+        return words
+
+    @styled
     def plot(self, ax: Any = None, **hist: Any) -> "LabelNoiseDisplay":
         """Draw the histogram.
 
@@ -96,7 +110,9 @@ class LabelNoiseDisplay:
             self.bars_ = self.ax_.hist(groups, label=["right labels", "wrong labels"], **hist)
         self.line_ = None
         if np.isfinite(self.truncation):
-            self.line_ = self.ax_.axvline(self.truncation, color="black", linestyle="--", label="truncation")
+            self.line_ = self.ax_.axvline(
+                self.truncation, color=ink(), linestyle="--", linewidth=1.0, label="truncation"
+            )
         self.ax_.set(xlabel="margin under the own label", ylabel="training rows")
         self.ax_.legend()
         return self

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from polymargin.inspection._plotting import new_axes
+from polymargin.inspection._plotting import label_text, new_axes, styled
 from polymargin.selection.rejection import RejectOptionClassifier, Tally
 
 
@@ -98,6 +98,18 @@ class RiskCoverageDisplay:
         )
         return display.plot(ax=ax, **line)
 
+    @property
+    def description(self) -> str:
+        """What the plot shows, in words."""
+        words = (
+            f"Curve of the share of errors among the strongest predictions: {self.risk[-1]:.3g} if all are "
+            f"accepted, {self.risk[np.searchsorted(self.coverage, 0.5)]:.3g} for the stronger half."
+        )
+        if self.chosen is not None:
+            words += f" At the threshold {self.chosen[0]:.1%} are accepted, with a share of {self.chosen[1]:.3g}."
+        return words
+
+    @styled
     def plot(self, ax: Any = None, **line: Any) -> "RiskCoverageDisplay":
         """Draw the curve and, where there is one, the chosen point.
 
@@ -112,7 +124,8 @@ class RiskCoverageDisplay:
         """
         self.ax_ = new_axes(ax)
         self.figure_ = self.ax_.figure
-        (self.line_,) = self.ax_.plot(self.coverage, self.risk, drawstyle="steps-post", label=self.name, **line)
+        name = None if self.name is None else label_text(self.name)
+        (self.line_,) = self.ax_.plot(self.coverage, self.risk, drawstyle="steps-post", label=name, **line)
         self.point_ = None
         if self.chosen is not None:
             (self.point_,) = self.ax_.plot(*self.chosen, "o", color=self.line_.get_color(), label="threshold")

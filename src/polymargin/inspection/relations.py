@@ -1,5 +1,6 @@
 """What a fitted SharedStructureSVC says of its classes: who is related to whom."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymargin.checks import check_integer
 from polymargin.coding import class_pairs
 from polymargin.estimators.shared import SharedStructureSVC
-from polymargin.inspection._plotting import new_axes
+from polymargin.inspection._plotting import PALETTE, heat_map, ink, label_text, new_axes, shades, styled
 
 
 def related_classes(estimator: SharedStructureSVC, n_pairs: int | None = None) -> Any:
@@ -101,7 +102,7 @@ class ClassRelationDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: SharedStructureSVC, *, ax: Any = None, **image: Any
+        cls, estimator: SharedStructureSVC, *, ax: Any = None, **mesh: Any
     ) -> "ClassRelationDisplay":
         """Draw the heat map of a fitted machine.
 
@@ -109,12 +110,17 @@ class ClassRelationDisplay:
         ----------
         estimator : fitted SharedStructureSVC
         ax : matplotlib axes or None, default=None
-        **image : passed on to `ax.imshow`
+        **mesh : passed on to `ax.pcolormesh`
 
         Returns
         -------
         ClassRelationDisplay
         """
+        return cls.of(estimator).plot(ax, **mesh)
+
+    @classmethod
+    def of(cls, estimator: SharedStructureSVC) -> "ClassRelationDisplay":
+        """Return the display of a fitted machine, nothing drawn yet."""
         check_is_fitted(estimator)
         names = [str(label) for label in estimator.classes_]
         n_base, n_final = estimator.relation_.shape
@@ -122,15 +128,36 @@ class ClassRelationDisplay:
         if estimator.scheme == "ovo":
             finals = [f"{names[i]} / {names[j]}" for i, j in class_pairs(len(names))]
         bases = finals if n_base == n_final else [f"base {row}" for row in range(n_base)]
-        return cls(relation=estimator.relation_, base_names=bases, final_names=finals).plot(ax, **image)
+        return cls(relation=estimator.relation_, base_names=bases, final_names=finals)
 
-    def plot(self, ax: Any = None, **image: Any) -> "ClassRelationDisplay":
+    @property
+    def description(self) -> str:
+        """What the plot shows, in words."""
+        shape = " by ".join(map(str, self.relation.shape))
+        low, high = self.relation.min(), self.relation.max()
+        words = f"Heat map of the {shape} relation matrix, from {low:.3g} to {high:.3g}."
+        if self.base_names == self.final_names:
+            apart = np.where(np.eye(len(self.relation), dtype=bool), 0.0, np.abs(self.relation))
+            row, column = np.unravel_index(apart.argmax(), apart.shape)
+            words += (
+                f" Off the diagonal {self.final_names[column]} takes most from {self.base_names[row]}, "
+                f"{self.relation[row, column]:.3g}."
+            )
+        return words
+
+    @property
+    def dendrogram_description(self) -> str:
+        """What the tree shows, in words."""
+        return f"Tree that joins the classes that share most, in the order {', '.join(self.dendrogram_['ivl'])}."
+
+    @styled
+    def plot(self, ax: Any = None, **mesh: Any) -> "ClassRelationDisplay":
         """Draw M as it is, signs included, zero in the middle of the colours.
 
         Parameters
         ----------
         ax : matplotlib axes or None, default=None
-        **image : passed on to `ax.imshow`
+        **mesh : passed on to `ax.pcolormesh`
 
         Returns
         -------
@@ -139,14 +166,13 @@ class ClassRelationDisplay:
         self.ax_ = new_axes(ax)
         self.figure_ = self.ax_.figure
         largest = float(np.abs(self.relation).max()) or 1.0
-        options = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **image}
-        self.image_ = self.ax_.imshow(self.relation, **options)
-        self.ax_.set_xticks(range(len(self.final_names)), self.final_names, rotation=90)
-        self.ax_.set_yticks(range(len(self.base_names)), self.base_names)
+        options = {"cmap": shades(PALETTE[0], PALETTE[1]), "vmin": -largest, "vmax": largest, **mesh}
+        self.image_ = heat_map(self.ax_, self.relation, columns=self.final_names, rows=self.base_names, **options)
         self.ax_.set(xlabel="final classifier", ylabel="base classifier")
-        self.figure_.colorbar(self.image_, ax=self.ax_)
+        self.figure_.colorbar(self.image_, ax=self.ax_).outline.set_visible(False)
         return self
 
+    @styled
     def plot_dendrogram(self, ax: Any = None) -> "ClassRelationDisplay":
         """Draw the classes as a tree: those that share most, by ``|M| + |M|'``, are joined first.
 
@@ -169,9 +195,21 @@ class ClassRelationDisplay:
         distances = strengths.max() - strengths
         np.fill_diagonal(distances, 0.0)
         tree = hierarchy.linkage(squareform(distances, checks=False), method="average")
-        self.dendrogram_ = hierarchy.dendrogram(
-            tree, labels=self.final_names, orientation="right", ax=self.dendrogram_ax_
-        )
+        with warnings.catch_warnings():
+            # Where all pairs share the same every join is at zero, which SciPy makes the limits of the axis.
+            warnings.filterwarnings("ignore", message="Attempting to set identical low and high")
+            self.dendrogram_ = hierarchy.dendrogram(
+                tree,
+                labels=[label_text(name) for name in self.final_names],
+                orientation="right",
+                link_color_func=lambda _: ink(),
+                leaf_font_size="small",
+                ax=self.dendrogram_ax_,
+            )
+        self.dendrogram_ax_.spines[["left", "right", "top"]].set_visible(False)
+        self.dendrogram_ax_.tick_params(axis="y", length=0)
+        furthest = float(tree[:, 2].max()) or 1.0
+        self.dendrogram_ax_.set_xlim(-0.02 * furthest, 1.05 * furthest)
         self.dendrogram_ax_.set(xlabel="distance (largest strength less strength)")
         return self
 

@@ -7,18 +7,27 @@ from numpy.typing import NDArray
 
 from polymargin.coding import class_pairs
 from polymargin.estimators.sparse import SparseClassifier
-from polymargin.inspection._plotting import new_axes
+from polymargin.inspection._plotting import (
+    background,
+    heat_map,
+    ink,
+    label_text,
+    new_axes,
+    new_panels,
+    shades,
+    styled,
+)
 from polymargin.selection.sparse import SparsePath
 from polymargin.selection.stability import Stability
 
 
 class SeparationMapDisplay:
-    """Map of variables (rows) by pairs of classes (columns): black where the variable separates the pair.
+    """Map of variables (rows) by pairs of classes (columns): filled where the variable separates the pair.
 
     Parameters
     ----------
     separations : ndarray of shape (n_pairs, n_variables)
-        1 or True where a variable separates a pair, 0 where it does not; shares between them are drawn grey.
+        1 or True where a variable separates a pair, 0 where it does not; shares between them are drawn paler.
     classes : ndarray of shape (n_classes,)
     names : ndarray of shape (n_variables,)
         Names of the variables.
@@ -91,6 +100,21 @@ class SeparationMapDisplay:
         names = np.asarray(stability.feature_names)[rows]
         return cls(separations=stability.separations[:, rows], classes=stability.classes, names=names).plot(ax=ax)
 
+    @property
+    def description(self) -> str:
+        """What the plot shows, in words."""
+        pairs = len(class_pairs(len(self.classes)))
+        words = f"Map of {len(self.names)} variables by {pairs} pairs of classes, filled where they are separated."
+        if len(self.names):
+            counts = np.asarray(self.separations, dtype=np.float64).sum(axis=0)
+            most = int(np.argmax(counts))
+            words += (
+                f" {self.names[most]} separates most pairs, {counts[most]:g} of {pairs}; on average a variable "
+                f"separates {counts.mean():.2g}."
+            )
+        return words
+
+    @styled
     def plot(self, ax: Any = None) -> "SeparationMapDisplay":
         """Draw the map.
 
@@ -102,25 +126,23 @@ class SeparationMapDisplay:
         -------
         self
         """
-        own_figure = ax is None
-        self.ax_ = new_axes(ax)
+        pairs = [(self.classes[a], self.classes[b]) for a, b in class_pairs(len(self.classes))]
+        self.ax_ = new_axes(ax, (2.5 + 0.5 * len(pairs), 1.4 + 0.25 * max(1, len(self.names))))
         self.figure_ = self.ax_.figure
-        pairs = [f"{self.classes[a]}/{self.classes[b]}" for a, b in class_pairs(len(self.classes))]
-        if own_figure:
-            self.figure_.set_size_inches(2.5 + 0.45 * len(pairs), 1.2 + 0.22 * max(1, len(self.names)))
-        self.image_ = self.ax_.imshow(
+        self.image_ = heat_map(
+            self.ax_,
             np.asarray(self.separations, dtype=np.float64).T,
-            cmap="Greys",
+            columns=[f"{a}/{b}" for a, b in pairs],
+            rows=[str(name) for name in self.names],
+            cmap=shades(ink()),
             vmin=0.0,
             vmax=1.0,
-            aspect="auto",
-            interpolation="nearest",
         )
-        self.ax_.set_xticks(np.arange(len(pairs)), pairs, rotation=45, ha="right")
-        self.ax_.set_yticks(np.arange(len(self.names)), [str(name) for name in self.names])
+        for line in range(1, len(pairs)):
+            self.ax_.axvline(line - 0.5, color=background(), linewidth=3.0)
+        for line in range(1, len(self.names)):
+            self.ax_.axhline(line - 0.5, color=background(), linewidth=3.0)
         self.ax_.set(xlabel="pair of classes", ylabel="variable")
-        if own_figure:
-            self.figure_.tight_layout()
         return self
 
 
@@ -157,7 +179,7 @@ class CoefficientPathDisplay:
         self.names = names
 
     @classmethod
-    def from_path(cls, path: SparsePath, *, max_variables: int = 10, axes: Any = None) -> "CoefficientPathDisplay":
+    def from_path(cls, path: SparsePath, *, max_variables: int = 10, ax: Any = None) -> "CoefficientPathDisplay":
         """Draw a path.
 
         Parameters
@@ -165,50 +187,43 @@ class CoefficientPathDisplay:
         path : SparsePath
         max_variables : int, default=10
             Name only so many variables, those with the largest coefficients; the others are thin and grey.
-        axes : sequence of matplotlib axes, one a class, or None, default=None
+        ax : matplotlib axes, an array of one axes a class, or None, default=None
 
         Returns
         -------
         CoefficientPathDisplay
         """
         display = cls(Cs=path.Cs, coefs=path.coefs, classes=path.classes, names=path.feature_names)
-        return display.plot(max_variables=max_variables, axes=axes)
+        return display.plot(max_variables=max_variables, ax=ax)
 
-    def plot(self, *, max_variables: int = 10, axes: Any = None) -> "CoefficientPathDisplay":
+    @styled
+    def plot(self, *, max_variables: int = 10, ax: Any = None) -> "CoefficientPathDisplay":
         """Draw the path.
 
         Parameters
         ----------
         max_variables : int, default=10
-        axes : sequence of matplotlib axes, one a class, or None, default=None
+        ax : matplotlib axes, an array of one axes a class, or None, default=None
 
         Returns
         -------
         self
         """
         k = len(self.classes)
-        if axes is None:
-            first = new_axes()
-            self.figure_ = first.figure
-            first.remove()
-            self.figure_.set_size_inches(3.0 * k, 3.2)
-            axes = self.figure_.subplots(1, k, sharex=True, sharey=True)
-        self.axes_ = np.ravel(axes)
-        if len(self.axes_) != k:
-            raise ValueError(f"axes must hold one axes a class, {k}, got {len(self.axes_)}.")
+        self.axes_ = new_panels(ax, (1, k), (3.0 * k, 3.2), sharex=True, sharey=True)[0]
         self.figure_ = self.axes_[0].figure
         sizes = np.abs(self.coefs).max(axis=(0, 1))
         drawn = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
         self.lines_ = {}
-        for c, ax in enumerate(self.axes_):
+        for c, panel in enumerate(self.axes_):
             for rank, j in enumerate(drawn):
                 named = rank < max_variables
-                style = {"label": str(self.names[j])} if named else {"color": "0.8", "linewidth": 0.6}
+                style = {"label": label_text(self.names[j])} if named else {"color": "0.6", "linewidth": 0.5}
                 # coefficients are constant between breakpoints
-                (line,) = ax.plot(self.Cs, self.coefs[:, c, j], drawstyle="steps-post", **style)
+                (line,) = panel.plot(self.Cs, self.coefs[:, c, j], drawstyle="steps-post", **style)
                 self.lines_[self.classes[c], self.names[j]] = line
-            ax.set(xscale="log", xlabel="C", title=str(self.classes[c]))
+            panel.set(xscale="log", xlabel="C", title=label_text(self.classes[c]))
         self.axes_[0].set_ylabel("coefficient")
         if len(drawn):
-            self.axes_[-1].legend(fontsize="small")
+            self.axes_[-1].legend()
         return self

@@ -5,7 +5,7 @@ sum to zero. Its polar ``max {g.w : 1'w = 0, P_j(w) <= 1}`` is attained at one o
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ class Atoms:
     directions: NDArray[np.float64]
     costs: NDArray[np.float64]
 
+    def at(self, positions: Any) -> "Atoms":
+        """Return the atoms at the given positions."""
+        return Atoms(self.variables[positions], self.directions[positions], self.costs[positions])
+
 
 class Penalty(Protocol):
     """A sum over the variables of polyhedral norms of their coefficients (k,) of zero sum."""
@@ -44,6 +48,10 @@ class Penalty(Protocol):
 
     def combine(self, atoms: Atoms, multipliers: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
         """Return W (k, p), the sum of the atoms times their multipliers, with exact zeros and ties."""
+        ...
+
+    def restricted(self, variables: NDArray[np.intp]) -> "Penalty":
+        """Return the penalty of some of the variables."""
         ...
 
 
@@ -87,6 +95,10 @@ class LassoPenalty:
     def combine(self, atoms: Atoms, multipliers: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
         """Return W; a class that no atom names has exactly 0."""
         return _sum_of_atoms(atoms, multipliers, n_features)
+
+    def restricted(self, variables: NDArray[np.intp]) -> "LassoPenalty":
+        """Return the penalty of some of the variables."""
+        return LassoPenalty(self.weights[:, variables])
 
     @staticmethod
     def _steepest(
@@ -140,6 +152,10 @@ class SupnormPenalty:
     def combine(self, atoms: Atoms, multipliers: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
         """Return W; classes of equal tau that every atom puts on the same side are exactly equal."""
         return _sum_of_atoms(atoms, multipliers, n_features)
+
+    def restricted(self, variables: NDArray[np.intp]) -> "SupnormPenalty":
+        """Return the penalty of some of the variables."""
+        return SupnormPenalty(self.weights[:, variables])
 
     @staticmethod
     def _medians(
@@ -208,6 +224,10 @@ class FusionPenalty:
         """Return W with columns of zero sum; fused classes are exactly equal."""
         coef = _sum_of_atoms(atoms, multipliers, n_features)
         return coef - coef.mean(axis=0)
+
+    def restricted(self, variables: NDArray[np.intp]) -> "FusionPenalty":
+        """Return the penalty of some of the variables."""
+        return FusionPenalty(None if self.weights is None else self.weights[:, variables])
 
     @staticmethod
     def _prefix_ratios(descending: NDArray[np.float64]) -> NDArray[np.float64]:

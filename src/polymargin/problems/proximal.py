@@ -9,13 +9,14 @@ that the normal equations certify themselves. They are stated twice: by the mome
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polymargin.blocks import Blocks, added
 from polymargin.coding import one_vs_rest_signs
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
@@ -153,11 +154,15 @@ class ProximalRows:
             products[part] = B @ V
         return products
 
+    def reduce(self, combine: Callable[[Any, Any], Any], function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what `function` makes of the rows; see `PartitionedRows`."""
+        return function(self, *arguments)
+
     def slopes(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``E'N_r (d - E z_r)`` (q, k)."""
-        return self._sums(Z)[0]
+        return self.sums(Z)[0]
 
-    def _sums(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    def sums(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return the slopes, the targets ``E'N_r d`` and the summed weighted squared errors."""
         slopes, targets, squares = np.zeros_like(Z), np.zeros_like(Z), 0.0
         for B, signs, N in self.chunks():
@@ -172,16 +177,8 @@ class ProximalRows:
 
         The dual value is that of `multipliers` (n, k) where given, else of those that belong to Z.
         """
-        slopes, targets, squares = self._sums(Z)
-        primal = 0.5 * self.C * squares + 0.5 * float(np.vdot(Z, Z))
-        if multipliers is None:
-            gradient = Z - self.C * slopes
-            dual = primal - 0.5 * float(np.vdot(gradient, gradient))
-        else:
-            gradient, dual = self._dual(Z, multipliers)
-        scale = sum(np.linalg.norm(part, axis=0) for part in (targets, targets - slopes, Z / self.C))
-        residual = max(map(_ratio, np.linalg.norm(gradient, axis=0) / self.C, scale))
-        return Certificate.of(primal, dual, infeasibility=residual)
+        dual = None if multipliers is None else self._dual(Z, multipliers)
+        return _judged(Z, self.C, self.sums(Z), dual)
 
     def _dual(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return ``z - A'alpha`` and ``d'N^(1/2) alpha - |alpha|^2/(2C) - |A'alpha|^2/2``, with A = N^(1/2) E."""
@@ -192,6 +189,57 @@ class ProximalRows:
             image += _augmented_sums(B, weighted)
             first += len(signs)
         return Z - image, value - 0.5 * float(np.vdot(image, image))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedRows:
+    """The same problems, stated by rows in blocks, of which only sums are taken.
+
+    Attributes
+    ----------
+    blocks : of `ProximalRows`; their `sides` and `C` do not matter.
+    sides, C : as for `NormalEquations`.
+    """
+
+    blocks: Blocks
+    sides: Sides
+    C: float
+
+    def reduce(self, combine: Callable[[Any, Any], Any], function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what `function` makes of the `ProximalRows` of every block, combined."""
+        return self.blocks.reduce(combine, _of_block, self.sides, function, arguments)
+
+    def slopes(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``E'N_r (d - E z_r)`` (q, k)."""
+        return self.reduce(added, ProximalRows.slopes, Z)
+
+    def certify(self, Z: NDArray[np.float64]) -> Certificate:
+        """Measure the solutions Z (q, k) of all classes; the sum of their objectives is certified."""
+        return _judged(Z, self.C, self.reduce(added, ProximalRows.sums, Z))
+
+
+RowProblem = ProximalRows | PartitionedRows
+
+
+def _of_block(rows: ProximalRows, sides: Sides, function: Callable[..., Any], arguments: tuple) -> Any:
+    return function(replace(rows, sides=sides), *arguments)
+
+
+def _judged(
+    Z: NDArray[np.float64],
+    C: float,
+    sums: tuple[NDArray[np.float64], NDArray[np.float64], float],
+    dual: tuple[NDArray[np.float64], float] | None = None,
+) -> Certificate:
+    """Certify Z by the sums over its rows, with the dual point that belongs to Z or another (gradient, value)."""
+    slopes, targets, squares = sums
+    primal = 0.5 * C * squares + 0.5 * float(np.vdot(Z, Z))
+    if dual is None:
+        gradient = Z - C * slopes
+        dual = gradient, primal - 0.5 * float(np.vdot(gradient, gradient))
+    scale = sum(np.linalg.norm(part, axis=0) for part in (targets, targets - slopes, Z / C))
+    residual = max(map(_ratio, np.linalg.norm(dual[0], axis=0) / C, scale))
+    return Certificate.of(primal, dual[1], infeasibility=residual)
 
 
 def _augmented_sums(B: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:

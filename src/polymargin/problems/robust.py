@@ -10,7 +10,7 @@ weight, less a convex function whose slope a DC step freezes. A smooth loss is f
 from which it then differs by a multiple of ``[s - u]_+`` in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,7 @@ class RobustProblem:
     truncation : s, at most zero; minus infinity for the plain weighted SVM, which is convex.
     fit_intercept : whether an unpenalised intercept is part of the scores.
     loss : the loss l, one of `LOSSES`.
+    losses : the convex part of the losses, one simplex a pair (example, class) of positive weight.
     """
 
     gram: Gram
@@ -154,17 +155,18 @@ class RobustProblem:
     truncation: float
     fit_intercept: bool = True
     loss: str = "hinge"
+    losses: SimplexLosses = field(init=False)
 
-    @property
-    def losses(self) -> SimplexLosses:
-        """The convex part of the losses, one simplex a pair (example, class) of positive weight."""
+    def __post_init__(self) -> None:
         example, anchor = np.nonzero(self.weight)
         n, k = self.weight.shape
         weight = self.weight[example, anchor]
         if self.loss == "hinge":
-            return SimplexLosses(example, anchor, weight, 1.0, n, k)
-        curve = Curve(self.loss, self.truncation)
-        return CurvedLosses(example, anchor, weight * curve.steepest, 0.0, n, k, curve)
+            losses = SimplexLosses(example, anchor, weight, 1.0, n, k)
+        else:
+            curve = Curve(self.loss, self.truncation)
+            losses = CurvedLosses(example, anchor, weight * curve.steepest, 0.0, n, k, curve)
+        object.__setattr__(self, "losses", losses)
 
     def convex_step(self, linearisation: Linearisation | None = None) -> HingeProblem:
         """Return the convex problem whose concave part is frozen at a tangent (None: left out)."""
@@ -192,8 +194,9 @@ class RobustProblem:
             chosen = np.where(keep, previous.partner, chosen)
         slope = np.where(truncated, losses.weight, 0.0)
         tilt = np.zeros_like(F)
-        np.add.at(tilt, (losses.example, losses.anchor), slope)
-        np.subtract.at(tilt, (losses.example, chosen), slope)
+        tilt[losses.example, losses.anchor] = slope  # a pair of example and class occurs once
+        at = np.flatnonzero(truncated)
+        np.subtract.at(tilt, (losses.example[at], chosen[at]), slope[at])
         constant = -self.truncation * float(slope.sum()) if truncated.any() else 0.0
         return Linearisation(truncated, chosen, tilt, constant)
 
@@ -212,12 +215,16 @@ class RobustProblem:
         """Return the scores of the functions with coefficients `R`, and the objective (8) there."""
         H = self.gram.matmul(R)
         F = H + intercept
+        return F, 0.5 * float(np.vdot(R, H)) + self.truncated_losses(F)
+
+    def truncated_losses(self, F: NDArray[np.float64]) -> float:
+        """Return the weighted sum of the truncated losses at the scores `F`."""
         at_pairs = np.maximum(margins(F), self.truncation)
         if self.loss == "hinge":
             values = np.maximum(1.0 - at_pairs, 0.0)
         else:
             values = Curve(self.loss, self.truncation).value(-at_pairs)
-        return F, 0.5 * float(np.vdot(R, H)) + float(np.vdot(self.weight, values))
+        return float(np.vdot(self.weight, values))
 
     def certify(self, point: RobustPoint) -> Certificate:
         """Measure a point afresh.

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.estimators._base import TrainingSet
-from polymargin.estimators.sparse import INITIAL_TOL, Machine, weights_from
+from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_from
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution

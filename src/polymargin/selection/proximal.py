@@ -10,10 +10,11 @@ from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_choice, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators.proximal import ProximalSVC
-from polymargin.gram import KernelFeatures, resolve_kernel
+from polymargin.gram import KernelFeatures
 from polymargin.solvers.contract import Settings, Solution, Status
-from polymargin.solvers.ridge_left_out import LeftOutSides, left_out_scores
+from polymargin.solvers.ridge_left_out import LeftOutSides, left_out_sums
 from polymargin.solvers.ridge_path import decompose
 
 DEFAULT_CS = tuple(2.0**power for power in range(36))
@@ -143,8 +144,8 @@ class ProximalSVCCV(MarginClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X : array-like, sparse matrix, Dask array or Dask DataFrame of shape (n_samples, n_features)
+        y : array-like, Dask array or Dask Series of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None, default=None
 
         Returns
@@ -158,18 +159,22 @@ class ProximalSVCCV(MarginClassifier):
             check_choice("criterion", self.criterion, ("loo",))
         settings = machine._check_arguments()
         Cs = np.sort(_positive_grid("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
-        data = self._training_set(X, y, sample_weight)
-        if self.criterion == "loo" and (data.weights < 1.0).any():
+        data = self._data(X, y, sample_weight)
+        if self.criterion == "loo" and data.lightest < 1.0:
             raise ValueError(
                 "sample_weight must not be below 1 with criterion='loo', where a weight counts rows of which one "
-                f"is left out, got {data.weights.min():g}; give criterion a number of folds instead."
+                f"is left out, got {data.lightest:g}; give criterion a number of folds instead."
             )
         features = machine._features(data)
+        data = machine._at_hand(data, features)
+        if not isinstance(self.criterion, str) and isinstance(data, PartitionedSet):
+            raise ValueError("criterion must be 'loo' for Dask collections: folds need all rows in memory.")
         tables = []
         for gamma in self._gammas(machine, data):
             if isinstance(self.criterion, str):
                 measures = _leave_one_out(machine, data, _with_width(features, gamma), Cs)
             else:
+                assert isinstance(data, TrainingSet)
                 measures = self._over_folds(machine, data, gamma, Cs, settings)
             tables.append({"param_C": Cs, "param_gamma": np.full(len(Cs), gamma, dtype=object), **measures})
         results = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
@@ -180,7 +185,7 @@ class ProximalSVCCV(MarginClassifier):
         self._keep(machine, data, features, results, int(order[0]), settings)
         return self
 
-    def _gammas(self, machine: ProximalSVC, data: TrainingSet) -> list:
+    def _gammas(self, machine: ProximalSVC, data: TrainingSet | PartitionedSet) -> list:
         """Return the widths to search; None keeps the estimator's own."""
         if self.gammas is not None:
             if machine.kernel not in ("rbf", "laplacian", "poly", "sigmoid"):
@@ -188,7 +193,7 @@ class ProximalSVCCV(MarginClassifier):
             return list(_positive_grid("gammas", self.gammas))
         if machine.kernel not in ("rbf", "laplacian"):
             return [None]
-        scale = resolve_kernel(machine.kernel, "scale", 3, 0.0, data.X, data.weights).gamma
+        scale = data.resolve_kernel(machine.kernel, "scale", 3, 0.0).gamma
         return [float(scale * width) for width in DEFAULT_WIDTHS]
 
     def _over_folds(
@@ -212,7 +217,7 @@ class ProximalSVCCV(MarginClassifier):
     def _keep(
         self,
         machine: ProximalSVC,
-        data: TrainingSet,
+        data: TrainingSet | PartitionedSet,
         features: KernelFeatures | None,
         results: dict[str, NDArray],
         best: int,
@@ -223,6 +228,8 @@ class ProximalSVCCV(MarginClassifier):
         if gamma is not None:
             winner.set_params(gamma=float(gamma))
         winner.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            winner.feature_names_in_ = self.feature_names_in_
         solution = winner._fit_prepared(data, _with_width(features, gamma), settings)
         winner._conclude(solution, settings.tol)
         self.cv_results_ = results
@@ -234,6 +241,9 @@ class ProximalSVCCV(MarginClassifier):
         for name in ("certificate_", "converged_", "n_iter_", "intercept_"):
             setattr(self, name, getattr(winner, name))
 
+    def _check_partitionable(self) -> None:
+        (ProximalSVC() if self.estimator is None else self.estimator)._check_partitionable()
+
     def _is_pairwise(self) -> bool:
         return getattr(self.estimator, "kernel", None) == "precomputed"
 
@@ -242,17 +252,15 @@ class ProximalSVCCV(MarginClassifier):
 
 
 def _leave_one_out(
-    machine: ProximalSVC, data: TrainingSet, features: KernelFeatures | None, Cs: NDArray[np.float64]
+    machine: ProximalSVC,
+    data: TrainingSet | PartitionedSet,
+    features: KernelFeatures | None,
+    Cs: NDArray[np.float64],
 ) -> dict[str, NDArray]:
     moments, problem, rows = machine._state(data, features)
-    totals = np.bincount(data.labels, data.weights, data.n_classes).astype(np.float64)
-    right, squares = np.zeros(len(Cs)), np.zeros(len(Cs))
-    sides = LeftOutSides.of(totals, machine.balance)
-    for part, scores in left_out_scores(rows, None if problem is None else moments, sides, Cs):
-        weights, labels = data.weights[part], data.labels[part]
-        right += (scores.argmax(axis=2) == labels) @ weights
-        squares += ((scores - sides.own.signs[labels]) ** 2).mean(axis=2) @ weights
-    total = data.weights.sum()
+    sides = LeftOutSides.of(data.totals, machine.balance)
+    right, squares = left_out_sums(rows, None if problem is None else moments, sides, Cs)
+    total = data.totals.sum()
     return {"mean_test_score": right / total, "mean_squared_error": squares / total}
 
 

@@ -286,7 +286,7 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return class_scores(self.estimator_, X, self.classes_)
 
     def _losses(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return paper_loss(scores) if _minimises_paper_loss(self.estimator_) else gap_loss(scores)
+        return prediction_losses(self.estimator_, scores)
 
     def _label(self, scores: NDArray[np.float64]) -> NDArray:
         labels = self.classes_[scores.argmax(axis=1)]
@@ -302,6 +302,11 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         inner = get_tags(self.estimator).input_tags
         tags.input_tags.sparse, tags.input_tags.pairwise = inner.sparse, inner.pairwise
         return tags
+
+
+def prediction_losses(machine: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Loss of the predicted class: the paper's where the machine minimises it, else minus the winner's lead."""
+    return paper_loss(scores) if minimises_paper_loss(machine) else gap_loss(scores)
 
 
 def paper_loss(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -409,9 +414,9 @@ def _keeps_rows(machine: Any) -> bool:
     return hasattr(machine, "_support_problem") and machine.kernel != "precomputed" and machine.landmarks is None
 
 
-def _minimises_paper_loss(machine: Any) -> bool:
+def minimises_paper_loss(machine: Any) -> bool:
     """Tell whether the machine, perhaps the last step of a pipeline or found by a search, has ``loss="lee"``."""
     machine = getattr(machine, "best_estimator_", machine)
     if hasattr(machine, "steps"):
-        return _minimises_paper_loss(machine.steps[-1][1])
+        return minimises_paper_loss(machine.steps[-1][1])
     return getattr(machine, "loss", None) == "lee"

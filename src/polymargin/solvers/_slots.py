@@ -10,6 +10,7 @@ of few fixed vectors with non-negative weights: one a class for Lee, Lin & Wahba
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,11 +129,16 @@ class SimplexSlots(Slots):
         self.offsets = losses.offset * (np.arange(k) != self.anchor[:, None])
         self.starts = np.searchsorted(self.example, np.arange(n + 1))
         self.one_each = len(self.example) == n and bool((self.example == np.arange(n)).all())
-        self.owner = sparse.csr_array(
-            (np.ones(len(self.example)), np.arange(len(self.example)), self.starts), shape=(n, len(self.example))
-        )
         first, second = class_pairs(k).T
         self.atoms = np.eye(k)[first] - np.eye(k)[second]
+
+    @cached_property
+    def owner(self) -> sparse.csr_array:
+        """What sums over the blocks of every example."""
+        n_blocks = len(self.example)
+        return sparse.csr_array(
+            (np.ones(n_blocks), np.arange(n_blocks), self.starts), shape=(len(self.starts) - 1, n_blocks)
+        )
 
     def lift(self, F: Array) -> Array:
         """Return the linear part of the slots' margins at the scores `F`."""

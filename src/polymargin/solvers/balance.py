@@ -15,9 +15,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit
 
 from polymargin.problems.hinge import BoxLosses, HingeProblem, SimplexLosses
+from polymargin.solvers._slots import row_sums
 
 _BLENDS = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
 _EXACT = 1e-13
@@ -75,8 +76,9 @@ def _centre(losses: BoxLosses | SimplexLosses) -> NDArray[np.float64]:
 
 def _on_face(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Balance `dual` by its free entries alone, if they can."""
-    sums = problem.coefficients(dual).sum(axis=0)
-    scale = max(float(np.abs(problem.coefficients(dual)).sum(axis=0).max()), np.finfo(np.float64).tiny)
+    R = problem.coefficients(dual)
+    sums = R.sum(axis=0)
+    scale = max(float(np.abs(R).sum(axis=0).max()), np.finfo(np.float64).tiny)
     if np.abs(sums).max() <= _EXACT * scale:
         return dual
     free, balance = (
@@ -131,14 +133,12 @@ def _simplex_face(losses: SimplexLosses, dual: NDArray[np.float64]) -> tuple[NDA
     pairs = np.flatnonzero((dual > 0).sum(axis=1) > 1)
     free = np.zeros(dual.shape, dtype=bool)
     free[pairs] = True
-    weight = losses.weight[pairs, None]
-    with np.errstate(divide="ignore"):
-        position = np.log(dual[pairs])
+    weight, start = losses.weight[pairs], dual[pairs]
 
     def balance(t):
-        raised = position + t
-        block = weight * np.exp(raised - logsumexp(raised, axis=1, keepdims=True)) if len(pairs) else position
-        sums = block.sum(axis=0)
-        return block.ravel(), sums, np.diag(sums) - block.T @ (block / weight)
+        block = start * np.exp(t - t.max())
+        block *= (weight / row_sums(block))[:, None]
+        sums = np.ones(len(pairs)) @ block
+        return block.ravel(), sums, np.diag(sums) - block.T @ (block / weight[:, None])
 
     return free, balance

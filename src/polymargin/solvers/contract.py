@@ -24,13 +24,28 @@ class Status(Enum):
     NUMERICAL_ERROR = "The linear algebra broke down."
 
 
+REMAINDER = 0.5
+"""Part of the improvement on a reference point that may be left undone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """When to stop: relative gap, number of (outer) iterations, seconds."""
+    """When to stop: relative gap, number of (outer) iterations, seconds.
+
+    With the objective of a `reference` point, a step of a longer algorithm may also stop when it has made most of
+    the improvement on that point that is provably possible.
+    """
 
     tol: float = 1e-4
     max_iter: int = 10_000
     time_limit: float | None = None
+    reference: float | None = None
+
+    def tolerance(self, primal: float) -> float:
+        """Return the relative gap that is small enough at a given objective."""
+        if self.reference is None:
+            return self.tol
+        return max(self.tol, REMAINDER * (self.reference - primal) / max(1.0, abs(primal)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,5 +165,6 @@ class Progress:
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""
-        status = Status.SOLVED if certificate.within(self.settings.tol) else self.status
+        tolerance = self.settings.tolerance(certificate.primal)
+        status = Status.SOLVED if certificate.within(tolerance) else self.status
         return Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history))

@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
@@ -13,6 +12,9 @@ AT_BOUND = 1e-8
 
 RIDGE = 1e-11
 """Relative ridge that makes a singular kernel matrix of the free variables factorisable."""
+
+MANY_FREE = 1.5
+"""Free multipliers per example from which on the classwise inverse is the cheaper one."""
 
 
 def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
@@ -77,25 +79,28 @@ class _InverseSystem:
     def __init__(self, problem: HingeProblem, example: NDArray[np.intp], direction: NDArray[np.float64]):
         k = problem.losses.n_classes
         self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
-        Q = problem.gram.block(example, example) * (direction @ direction.T)
-        scale = max(float(Q.diagonal().max(initial=0.0)), 1.0)
-        # Q may be singular where the system is not. As B't is given, Q + scale B B' has the same solution.
+        rows, place = np.unique(example, return_inverse=True)
+        K = problem.gram.block(rows, rows).astype(np.float64)
+        scale = max(
+            float((K.diagonal()[place] * np.einsum("ak,ak->a", direction, direction)).max(initial=0.0)), 1.0
+        )
+        # Q may be singular where the system is not. As B't is given, Q + scale B B' has the same solution; B B'
+        # being <d_a, d_b>, that is to add a constant to the kernel.
+        if problem.fit_intercept:
+            K += scale
+        K.flat[:: len(K) + 1] += RIDGE * scale
         B = direction @ self.basis
         self.lift = scale * B
-        Q += self.lift @ B.T
-        Q.flat[:: len(Q) + 1] += RIDGE * scale
-        self.inverse = _inverse(Q)
-        self.spread = self.inverse @ B
+        self.inverse = _inverse_of(problem, K, place, direction)
+        self.spread = self.inverse.dot(B)
         self.schur = np.linalg.pinv(B.T @ self.spread, hermitian=True)
-        # The (t, t) block of the inverse of the whole system.
-        self.block = self.inverse - self.spread @ self.schur @ self.spread.T
 
     def solve(
         self, margins: NDArray[np.float64], sums: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Solve for t and beta, a column a right-hand side."""
         margins = margins + self.lift @ sums
-        half = self.inverse @ margins
+        half = self.inverse.dot(margins)
         shift = self.schur @ (sums - self.spread.T @ margins)
         return half + self.spread @ shift, shift
 
@@ -105,15 +110,79 @@ class _InverseSystem:
         """Correct the solutions so that in column c the multipliers of owner c do not move; their margins may."""
         counts = np.bincount(owner, minlength=step.shape[1])
         first, by_owner = np.cumsum(counts) - counts, np.argsort(owner, kind="stable")
-        force = np.zeros(len(owner))
+        forces = np.zeros_like(step)
         for size in np.unique(counts[counts > 0]):
             columns = np.flatnonzero(counts == size)
             pinned = by_owner[first[columns, None] + np.arange(size)]
-            blocks = self.block[pinned[:, :, None], pinned[:, None, :]]
+            spread = self.spread[pinned]
+            blocks = self.inverse.blocks(pinned) - spread @ self.schur @ spread.transpose(0, 2, 1)
             inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
-            force[pinned] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
-        forces = sparse.csr_array((force, (owner, np.arange(len(owner)))), shape=step.shape[::-1])
-        return step + (forces @ self.block).T, shift - self.schur @ (forces @ self.spread).T
+            forces[pinned, columns[:, None]] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
+        pull = self.schur @ (self.spread.T @ forces)
+        return step + self.inverse.dot(forces) - self.spread @ pull, shift - pull
+
+
+def _inverse_of(
+    problem: HingeProblem, K: NDArray[np.float64], place: NDArray[np.intp], direction: NDArray[np.float64]
+) -> "_DenseInverse | _ClasswiseInverse":
+    """Return the inverse of Q, class by class where hinges see single scores and examples have several free."""
+    losses = problem.losses
+    if isinstance(losses, BoxLosses) and losses.is_absolute and len(place) > MANY_FREE * len(K):
+        return _ClasswiseInverse(K, place, direction.argmax(axis=1), losses.n_classes)
+    return _DenseInverse(K[np.ix_(place, place)] * (direction @ direction.T))
+
+
+class _DenseInverse:
+    """The inverse of a positive definite matrix."""
+
+    def __init__(self, Q: NDArray[np.float64]):
+        self.matrix = _inverse(Q)
+
+    def dot(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Apply it."""
+        return self.matrix @ V
+
+    def blocks(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the square blocks (c, s, s) at the rows of `index` (c, s)."""
+        return self.matrix[index[:, :, None], index[:, None, :]]
+
+
+class _ClasswiseInverse:
+    """The inverse of ``Q_ab = ([j_a = j_b] - 1/k) K(a, b)``, j the classes that the multipliers belong to.
+
+    Q is one block A_j = K(F_j, F_j) a class, less E'K E / k with E the places of the multipliers among the rows
+    of K. By Woodbury's formula, free of the inverse of K ::
+
+        Q^-1 = diag(A_j^-1) + Y S^-1 Y',   Y_j = A_j^-1 K(F_j, .),   S = sum_j (K - K(., F_j) Y_j).
+    """
+
+    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], slot: NDArray[np.intp], n_classes: int):
+        self.members = [np.flatnonzero(slot == j) for j in range(n_classes)]
+        self.inverses = [_inverse(K[np.ix_(place[at], place[at])]) for at in self.members]
+        self.diagonal = np.empty(len(place))
+        S = n_classes * K
+        Y = np.empty((len(place), len(K)))
+        for at, inverse in zip(self.members, self.inverses, strict=True):
+            self.diagonal[at] = inverse.diagonal()
+            to_rows = K[place[at]]
+            Y[at] = inverse @ to_rows
+            S -= to_rows.T @ Y[at]
+        root = scipy.linalg.cholesky(S, lower=True, check_finite=False)
+        self.root = scipy.linalg.solve_triangular(root, Y.T, lower=True, check_finite=False).T
+
+    def dot(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Apply it."""
+        product = self.root @ (self.root.T @ V)
+        for at, inverse in zip(self.members, self.inverses, strict=True):
+            product[at] += inverse @ V[at]
+        return product
+
+    def blocks(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the square blocks (c, s, s) at the rows of `index` (c, s), each of multipliers of one example."""
+        root = self.root[index]
+        blocks = root @ root.transpose(0, 2, 1)
+        blocks[:, np.arange(index.shape[1]), np.arange(index.shape[1])] += self.diagonal[index]
+        return blocks
 
 
 def _inverse(Q: NDArray[np.float64]) -> NDArray[np.float64]:

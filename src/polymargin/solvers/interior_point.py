@@ -14,17 +14,22 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from polymargin._native.simplex_blocks import DenseSystem
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram
+from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem
-from polymargin.solvers._slots import Array, Slots, row_sums, slots_of
+from polymargin.solvers._blocks import GeneralBlocks, SimplexBlocks, blocks_of
+from polymargin.solvers._slots import Array, row_sums, slots_of
 from polymargin.solvers.balance import balanced
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
@@ -33,17 +38,23 @@ Solve = Callable[[Array], Array]
 CHUNK_ENTRIES = 2**18
 """Entries of the features that are weighted at a time: about the size of a core's cache."""
 
+PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
+"""Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
+
 INTERCEPT_DAMPING = 1e-13
 """Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
 
-LONGEST_MOVE = 1.0
-"""Largest change of a margin within a step where losses are smooth: as far as their curvature can be trusted."""
-
-CORRECTIONS = 3
+CORRECTIONS = 2
 """Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
 
-PATIENCE = 5
-"""Iterations without progress after which rounding is taken to allow no more."""
+REFINEMENTS = 5
+"""Most times that a direction is solved for again to remove rounding."""
+
+PATIENCE = 20
+"""Iterations near the solution without progress after which rounding is taken to allow no more."""
+
+MOST_SHORT_STEPS = 30
+"""Short steps in a row after which the iterate is taken to be stuck; curved losses take some on their way."""
 
 
 class InteriorPoint:
@@ -55,6 +66,7 @@ class InteriorPoint:
 
     def __init__(self, features: Any = None):
         self.features = features
+        self._model: _Model | None = None
 
     def solve(
         self,
@@ -65,57 +77,33 @@ class InteriorPoint:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior."""
-        model = _Model(problem, self.features)
-        iterate = _first_iterate(model, start)
-        point = model.point(iterate)
-        certificate = problem.certify(point)
-        length, idle = 1.0, 0
+        # what does not depend on the tilt is kept from one step of the DC algorithm to the next
+        if self._model is None or not self._model.fits(problem):
+            self._model = _Model(problem, self.features)
+        model = self._model.tilted(problem)
+        system = _first_system(model, start)
+        best: tuple[HingePoint, Certificate] | None = None
+        idle = short = 0
         with Progress(settings, observer) as progress:
             for _ in progress:
-                primal, complementarity = model.objectives(iterate)
-                record = progress.record(primal, primal - complementarity)
-                if record.gap <= settings.tol:
-                    candidate = model.point(iterate)
-                    judged = problem.certify(candidate)
-                    advanced = judged.gap < 0.9 * certificate.gap
-                    if judged.gap < certificate.gap:
-                        point, certificate = candidate, judged
-                    if certificate.within(settings.tol):
+                record = progress.record(*system.objectives())
+                if record.gap <= settings.tolerance(record.primal):
+                    previous = np.inf if best is None else best[1].gap
+                    best = model.better(best, system)
+                    if best[1].within(settings.tolerance(best[1].primal)):
                         break
-                else:
-                    advanced = length > 0.05
-                idle = 0 if advanced else idle + 1
-                if idle == PATIENCE:
+                    idle = 0 if best[1].gap < 0.9 * previous else idle + 1
+                if idle == PATIENCE or short == MOST_SHORT_STEPS:
                     progress.status = Status.STALLED
                     break
                 try:
-                    length = _predictor_corrector(model, iterate)
+                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
-        if not certificate.within(settings.tol):
-            candidate = model.point(iterate)
-            judged = problem.certify(candidate)
-            if judged.gap < certificate.gap:
-                point, certificate = candidate, judged
-        return progress.finish(point, certificate)
-
-
-@dataclass(slots=True)
-class _Iterate:
-    """Unknowns Z (features, k-1), dual slots, slacks and epigraph variables."""
-
-    Z: Array
-    alpha: Array
-    slack: Array
-    epigraph: Array
-
-    def add(self, direction: "_Iterate", length: float) -> None:
-        """Move by `length` along a direction."""
-        self.Z += length * direction.Z
-        self.alpha += length * direction.alpha
-        self.slack += length * direction.slack
-        self.epigraph += length * direction.epigraph
+        if best is None or not best[1].within(settings.tolerance(best[1].primal)):
+            best = model.better(best, system)
+        return progress.finish(*best)
 
 
 class _Model:
@@ -126,79 +114,107 @@ class _Model:
             if not isinstance(problem.gram, FeatureGram):
                 raise TypeError("The interior point needs features: a FeatureGram, or a factor of the gram.")
             features = problem.gram.features
-        self.slots = slots_of(problem.losses)
-        self.tilt = np.zeros((problem.gram.n, problem.losses.n_classes)) if problem.tilt is None else problem.tilt
-        self.basis = zero_sum_basis(problem.losses.n_classes)
         self.problem = problem
+        self.slots = slots_of(problem.losses)
+        self.basis = zero_sum_basis(problem.losses.n_classes)
         self.features = _with_ones(features) if problem.fit_intercept else features
         if not sparse.issparse(self.features):
-            self.features = np.asarray(self.features, dtype=np.float64)
+            self.features = np.ascontiguousarray(self.features, dtype=np.float64)
         self.penalty = np.ones(self.features.shape[1])
         if problem.fit_intercept:
             self.penalty[-1] = 0.0
+        self.damping = np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), self.basis.shape[1])
+        self.products = _products(self.features)
+        coordinates = self.slots.atoms @ self.basis
+        self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
+        self.tilt = np.zeros((self.basis.shape[1], self.features.shape[1]))
+
+    def fits(self, problem: HingeProblem) -> bool:
+        """Tell whether a problem differs from the model's by its tilt alone."""
+        same = problem.gram is self.problem.gram and problem.losses is self.problem.losses
+        return same and problem.fit_intercept == self.problem.fit_intercept
+
+    def tilted(self, problem: HingeProblem) -> "_Model":
+        """Return the model of a problem that fits."""
+        model = copy(self)
+        model.problem = problem
+        if problem.tilt is not None:
+            model.tilt = np.ascontiguousarray(self.pull(problem.tilt @ self.basis))
+        return model
 
     def scores(self, Z: Array) -> Array:
-        """Return F (n, k)."""
-        return (self.features @ Z) @ self.basis.T
+        """Return the scores in the zero-sum basis (n, k-1)."""
+        return self.features @ Z.T
 
     def pull(self, Q: Array) -> Array:
-        """Return ``X' Q B``: a sum over rows."""
-        return self.features.T @ (Q @ self.basis)
+        """Return ``Q'X``: a sum over rows."""
+        return (self.features.T @ Q).T
 
-    def penalised(self, Z: Array) -> Array:
-        """Return the gradient of the penalty at Z."""
-        return self.penalty[:, None] * Z
-
-    def objectives(self, iterate: _Iterate) -> tuple[float, float]:
-        """Return the primal objective, and the complementarity, which is the gap once all conditions hold."""
-        F = self.scores(iterate.Z)
-        primal = float(
-            0.5 * np.vdot(iterate.Z, self.penalised(iterate.Z))
-            + self.slots.cost(iterate.slack, iterate.epigraph)
-            + np.vdot(self.tilt, F)
-        )
-        return primal, self.slots.complementarity(iterate.alpha, iterate.slack, iterate.epigraph)
-
-    def residual(self, iterate: _Iterate) -> Array:
-        """Return ``[W; 0] - X'R B``."""
-        R = -self.tilt - self.slots.gather(iterate.alpha)
-        return self.penalised(iterate.Z) - self.pull(R)
-
-    def normal_matrix(self, theta: Array) -> Array:
+    def normal_matrix(self, blocks: GeneralBlocks | SimplexBlocks) -> Array:
         """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
-        coordinates = self.slots.atoms @ self.basis
-        outer = np.einsum("tr,ts->rst", coordinates, coordinates)
-        grams = weighted_grams(self.features, self.slots, theta)
         m, p = self.basis.shape[1], self.features.shape[1]
-        matrix = (outer.reshape(m * m, -1) @ grams.reshape(-1, p * p)).reshape(m, m, p, p)
-        matrix = matrix.transpose(0, 2, 1, 3).reshape(m * p, m * p)
-        matrix[np.diag_indices(m * p)] += np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), m)
+        grams = weighted_grams(self.features, self.products, len(self.slots.atoms), blocks.atom_weights)
+        matrix = (
+            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+        )
+        matrix.flat[:: m * p + 1] += self.damping
         return matrix
 
-    def point(self, iterate: _Iterate) -> HingePoint:
+    def better(
+        self, best: tuple[HingePoint, Certificate] | None, system: "_NewtonSystem | DenseSystem"
+    ) -> tuple[HingePoint, Certificate]:
+        """Certify the system's iterate, and return it if its gap is the smaller one."""
+        point = self.point(system)
+        certificate = self.problem.certify(point)
+        return (point, certificate) if best is None or certificate.gap < best[1].gap else best
+
+    def point(self, system: "_NewtonSystem | DenseSystem") -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
-        alpha = iterate.alpha * (self.slots.weight / row_sums(iterate.alpha))[:, None]
-        dual = self.slots.to_dual(alpha)
-        if not self.problem.fit_intercept:
-            return HingePoint(dual, np.zeros(len(self.basis)))
-        repaired = balanced(self.problem, dual)
-        return HingePoint(dual if repaired is None else repaired, self.basis @ iterate.Z[-1])
+        alpha = system.blocks.alpha
+        dual = self.slots.to_dual(alpha * (self.slots.weight / row_sums(alpha))[:, None])
+        intercept = np.zeros(len(self.basis))
+        if self.problem.fit_intercept:
+            intercept = self.basis @ system.Z[:, -1]
+            repaired = balanced(self.problem, dual)
+            dual = dual if repaired is None else repaired
+        return HingePoint(dual, intercept)
 
 
-def weighted_grams(features: Any, slots: Slots, theta: Array) -> Array:
-    """Return ``X' diag(w_t) X`` for the weights w_t that `theta` gives every atom t: a sum over rows."""
+def _products(features: Any) -> Array | None:
+    """Return the products (n, p(p+1)/2) of the features with each other, where they are few enough to keep."""
     n, p = features.shape
-    grams = np.zeros((len(slots.atoms), p, p))
+    if sparse.issparse(features) or p > PRODUCT_FEATURES or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
+        return None
+    first, second = np.triu_indices(p)
+    return np.ascontiguousarray(features[:, first] * features[:, second])
+
+
+def weighted_grams(
+    features: Any, products: Array | None, n_atoms: int, atom_weights: Callable[[int, int], Array]
+) -> Array:
+    """Return ``X' diag(w_t) X`` (atoms, p * p) for the weights w_t of every atom t: a sum over rows."""
+    n, p = features.shape
+    if products is not None:
+        return (atom_weights(0, n).T @ products)[:, _places(p)]
     height = max(1, CHUNK_ENTRIES // p)
+    grams = np.zeros((n_atoms, p, p))
     for first in range(0, n, height):
-        rows = slice(first, min(first + height, n))
-        part = features[rows].toarray() if sparse.issparse(features) else features[rows]
-        roots = np.sqrt(slots.atom_weights(theta, rows))
+        last = min(first + height, n)
+        part = features[first:last].toarray() if sparse.issparse(features) else features[first:last]
+        roots = np.sqrt(atom_weights(first, last))
         for gram, root in zip(grams, roots.T, strict=True):
             seen = np.flatnonzero(root)
             weighted = part * root[:, None] if len(seen) == len(root) else part[seen] * root[seen, None]
             gram += weighted.T @ weighted
-    return grams
+    return grams.reshape(-1, p * p)
+
+
+@cache
+def _places(p: int) -> NDArray[np.intp]:
+    """Return where the entries of a symmetric matrix are in its upper triangle, both by rows."""
+    places = np.empty((p, p), dtype=np.intp)
+    places[np.triu_indices(p)] = np.arange(p * (p + 1) // 2)
+    return np.triu(places).ravel() + np.triu(places, 1).T.ravel()
 
 
 def _with_ones(features: Any) -> Any:
@@ -208,114 +224,115 @@ def _with_ones(features: Any) -> Any:
     return np.hstack([features, ones])
 
 
-def _first_iterate(model: _Model, start: HingePoint | None) -> _Iterate:
+def _first_system(model: _Model, start: HingePoint | None) -> "_NewtonSystem | DenseSystem":
     slots = model.slots
     n_slots = slots.offsets.shape[1]
     alpha = np.repeat(slots.weight[:, None] / n_slots, n_slots, axis=1)
     if start is not None:
         alpha = 0.7 * slots.from_dual(start.dual) + 0.3 * alpha
-    Z = np.zeros((model.features.shape[1], model.basis.shape[1]))
     offset = float(slots.offsets.max())
     epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
-    return _Iterate(Z, alpha, epigraph[:, None] - slots.offsets, epigraph)
+    slack = epigraph[:, None] - slots.offsets
+    blocks = blocks_of(slots, model.basis, alpha, slack, epigraph)
+    Z = np.zeros_like(model.tilt)
+    if isinstance(blocks, SimplexBlocks) and model.products is not None:
+        return DenseSystem(
+            blocks, model.features, model.products, model.outer, model.penalty, model.tilt, Z, INTERCEPT_DAMPING
+        )
+    return _NewtonSystem(model, blocks, Z)
 
 
-def _predictor_corrector(model: _Model, iterate: _Iterate) -> float:
+def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
-    system = _NewtonSystem(model, iterate)
-    product = iterate.alpha * iterate.slack
-    mu = product.mean()
-
-    predictor = system.direction(-product)
-    length = min(1.0, _longest_step(iterate, predictor))
-    reached = (iterate.alpha + length * predictor.alpha) * (iterate.slack + length * predictor.slack)
+    mu = system.linearise()
+    length = min(1.0, system.predict())
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
-    aim = mu * (reached.mean() / mu) ** 3 * (model.slots.weight / model.slots.weight.mean())[:, None]
-
-    direction = system.direction(aim - product - predictor.alpha * predictor.slack, refinements=5)
-    length = _longest_step(iterate, direction)
+    aim = mu * (system.reached(length) / mu) ** 3
+    length = system.correct(aim, REFINEMENTS)
     for _ in range(CORRECTIONS):
         if length > 0.9:
             break
-        hoped = min(1.0, length + 0.1)
-        product = (iterate.alpha + hoped * direction.alpha) * (iterate.slack + hoped * direction.slack)
-        # products far above the aim are lowered only so much, lest they take over
-        change = np.maximum(np.clip(product, 0.1 * aim, 10.0 * aim) - product, -10.0 * aim)
-        corrected = system.correction(change)
-        corrected.add(direction, 1.0)
-        corrected_length = _longest_step(iterate, corrected)
-        if corrected_length < length + 0.01:
+        corrected = system.recentre(min(1.0, length + 0.1), length + 0.01)
+        if corrected is None:
             break
-        direction, length = corrected, corrected_length
-    length = min(1.0, 0.995 * length)
-    if len(system.flexibility):
-        moves = direction.epigraph - direction.slack[model.slots.smooth]
-        length = min(length, LONGEST_MOVE / max(float(np.abs(moves).max()), LONGEST_MOVE))
-    iterate.add(direction, length)
+        length = corrected
+    length = system.blocks.trusted(min(1.0, 0.995 * length))
+    system.advance(length)
     return length
 
 
 class _NewtonSystem:
-    """The conditions of optimality linearised at an iterate, with the reduced matrix factored."""
+    """Iterate, and the conditions of optimality linearised there, for any features and losses.
 
-    def __init__(self, model: _Model, iterate: _Iterate):
-        self.model, self.iterate = model, iterate
-        slots, alpha, slack = model.slots, iterate.alpha, iterate.slack
-        smooth = slots.smooth
-        self.flexibility, self.shortfall = slots.smooth_condition(alpha, slack, iterate.epigraph)
-        self.theta = alpha / slack
-        self.theta[smooth] = alpha[smooth] / (slack[smooth] + alpha[smooth] * self.flexibility)
-        self.total = row_sums(self.theta)
-        self.solve = _factorise(model.normal_matrix(self.theta))
-        self.residual = model.residual(iterate)
-        self.missing = slots.weight - row_sums(alpha)
+    Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
+    """
 
-    def direction(self, change: Array, refinements: int = 0) -> _Iterate:
-        """Newton direction for the complementarity products to change by `change`.
+    def __init__(self, model: _Model, blocks: GeneralBlocks | SimplexBlocks, Z: Array):
+        self.model, self.blocks, self.Z = model, blocks, Z
+
+    def objectives(self) -> tuple[float, float]:
+        """Return primal and dual objective, the latter less what the linear conditions miss."""
+        model = self.model
+        losses, complementarity = self.blocks.objectives()
+        gradient = model.penalty * self.Z
+        self.residual = gradient + model.tilt + model.pull(self.blocks.pull())
+        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + model.tilt))
+        return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
+
+    def linearise(self) -> float:
+        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
+        mu = self.blocks.linearise()
+        self.solve = _factorise(self.model.normal_matrix(self.blocks))
+        return mu
+
+    def predict(self) -> float:
+        """Find the direction to vanishing products, and return how far it can be gone."""
+        return self._direction(self.blocks.predict())
+
+    def correct(self, aim: float, refinements: int) -> float:
+        """Find the direction to products of their share of `aim`, and return how far it can be gone.
 
         Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
         therefore measured in alpha itself and solved for again.
         """
-        model, slots = self.model, self.model.slots
-        direction = self._backsubstitute(change, self.residual, self.missing, self.shortfall)
+        model, blocks = self.model, self.blocks
+        length = self._direction(blocks.correct(aim))
         error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
         for _ in range(refinements):
-            left = self.residual + model.penalised(direction.Z) + model.pull(slots.gather(direction.alpha))
-            left_missing = self.missing - row_sums(direction.alpha)
+            left = self.residual + model.penalty * self.direction + model.pull(blocks.pull_of_direction())
             previous, error = error, float(np.abs(left).max())
             if error <= enough or error > 0.5 * previous:
                 break
-            nothing = np.zeros_like(self.shortfall)
-            direction.add(self._backsubstitute(np.zeros_like(change), left, left_missing, nothing), 1.0)
-        return direction
+            Z = self.solve(-left - model.pull(blocks.refine()))
+            length = blocks.recover(model.scores(Z), onto=True)
+            blocks.accept()
+            self.direction += Z
+        return length
 
-    def correction(self, change: Array) -> _Iterate:
-        """Return what changes the products by `change` and leaves the other conditions as they are."""
-        return self._backsubstitute(
-            change, np.zeros_like(self.residual), np.zeros_like(self.missing), np.zeros_like(self.shortfall)
-        )
+    def recentre(self, hoped: float, longer_than: float) -> float | None:
+        """Add a centrality correction to the direction if it allows a longer step; None otherwise."""
+        Z = self.solve(-self.model.pull(self.blocks.recentre(hoped)))
+        length = self.blocks.recover(self.model.scores(Z), onto=True)
+        if length < longer_than:
+            return None
+        self.blocks.accept()
+        self.direction += Z
+        return length
 
-    def _backsubstitute(self, change: Array, residual: Array, missing: Array, shortfall: Array) -> _Iterate:
-        """Solve the reduced system for Z and recover the eliminated parts of the direction."""
-        model, slots, theta = self.model, self.model.slots, self.theta
-        smooth, flexibility = slots.smooth, self.flexibility
-        wanted = change / self.iterate.slack
-        alpha, slack = self.iterate.alpha[smooth], self.iterate.slack[smooth]
-        wanted[smooth] = (change[smooth] + alpha * shortfall * flexibility) / (slack + alpha * flexibility)
-        moved = wanted - theta * ((row_sums(wanted) - missing) / self.total)[:, None]
-        Z = self.solve(-residual - model.pull(slots.gather(moved)))
-        lifted = slots.lift(model.scores(Z))
-        epigraph = (row_sums(wanted + theta * lifted) - missing) / self.total
-        slack_change = epigraph[:, None] - lifted
-        alpha_change = wanted - theta * slack_change
-        slack_change[smooth] -= flexibility * (shortfall - alpha_change[smooth])
-        return _Iterate(Z, alpha_change, slack_change, epigraph)
+    def reached(self, length: float) -> float:
+        """Return the mean of the products after a step along the direction."""
+        return self.blocks.reached(length)
 
+    def advance(self, length: float) -> None:
+        """Move along the direction."""
+        self.blocks.advance(length)
+        self.Z += length * self.direction
 
-def _longest_step(iterate: _Iterate, direction: _Iterate) -> float:
-    """Return the longest step, at most 2, that keeps dual slots and slacks non-negative."""
-    rate = max(float((-direction.alpha / iterate.alpha).max()), float((-direction.slack / iterate.slack).max()))
-    return 1.0 / max(rate, 0.5)
+    def _direction(self, pull: Array) -> float:
+        self.direction = self.solve(-self.residual - self.model.pull(pull))
+        length = self.blocks.recover(self.model.scores(self.direction), onto=False)
+        self.blocks.accept()
+        return length
 
 
 def _factorise(matrix: Array) -> Solve:
@@ -323,16 +340,17 @@ def _factorise(matrix: Array) -> Solve:
     scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
     scaled = matrix * scale[:, None] * scale
     for ridge in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
-        factor, failed = dpotrf(scaled + ridge * np.eye(len(scale)), lower=1)
+        raised = scaled + ridge * np.eye(len(scale)) if ridge else scaled
+        factor, failed = dpotrf(raised.T, lower=1)
         if not failed:
             break
     else:
         raise np.linalg.LinAlgError("the reduced matrix is not positive definite")
 
     def solve(right: Array) -> Array:
-        vector = scale * right.T.ravel()
+        vector = scale * right.ravel()
         solution = dpotrs(factor, vector, lower=1)[0]
         solution += dpotrs(factor, vector - scaled @ solution, lower=1)[0]
-        return (scale * solution).reshape(right.shape[1], right.shape[0]).T
+        return (scale * solution).reshape(right.shape)
 
     return solve

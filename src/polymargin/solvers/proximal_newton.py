@@ -56,7 +56,7 @@ class ProximalNewton:
         with Progress(settings, observer) as progress:
             for _ in progress:
                 progress.record(certificate.primal, certificate.dual)
-                if certificate.within(settings.tol):
+                if certificate.within(settings.tolerance(certificate.primal)):
                     break
                 moved, steps = _proximal_step(model, state, sigma, progress)
                 if moved is None:

@@ -9,12 +9,13 @@ A step needs six sums over the rows, which add up over chunks: this is all that 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin._native.margin_sums import margin_sums as add_margin_sums
+from polymargin.blocks import Blocks, OneBlock, total
 from polymargin.coding import one_vs_rest_signs
 
 MAX_ITER = 100
@@ -125,6 +126,14 @@ def refine(
     return Refinement(point[0], point[1], n_iter, value, _gap(gradient, ridge, value))
 
 
+class ScoredRows(NamedTuple):
+    """Scores ``B v`` (n, k) of some rows, their classes and weights."""
+
+    scores: NDArray[np.float64]
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
+
+
 def refine_rows(
     scores: NDArray[np.float64],
     labels: NDArray[np.intp],
@@ -134,17 +143,43 @@ def refine_rows(
     offset: NDArray[np.float64],
     C: float,
 ) -> Refinement:
-    """Minimise (12) over rows in memory; the arguments are those of `margin_sums` and `refine`.
+    """Minimise (12) over rows in memory; the arguments are those of `margin_sums` and `refine`."""
+    rows = ScoredRows(scores, labels, weights)
+    return refine_blocks(OneBlock(rows), len(scores), factors, squared_norms, offset, C)
+
+
+def refine_blocks(
+    rows: Blocks,
+    n_rows: int,
+    factors: NDArray[np.float64],
+    squared_norms: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    C: float,
+) -> Refinement:
+    """Minimise (12) over blocks of `ScoredRows`.
 
     Many rows are thinned out first: their optimum is near that of all rows, which saves most passes over them.
     """
     scale = None
-    stride = len(scores) // THINNED_ROWS
+    stride = n_rows // THINNED_ROWS
     if stride > 1:
-        few = (scores[::stride].copy(), labels[::stride].copy(), stride * weights[::stride], factors)
-        near = refine(partial(margin_sums, *few), squared_norms, offset, C)
+        few = rows.map(_thinned, stride, keep=True)
+        near = refine(lambda *at: total(few, _sums_of, factors, *at), squared_norms, offset, C)
         scale, offset = near.scale, near.offset
-    return refine(partial(margin_sums, scores, labels, weights, factors), squared_norms, offset, C, scale=scale)
+    return refine(lambda *at: total(rows, _sums_of, factors, *at), squared_norms, offset, C, scale=scale)
+
+
+def _thinned(rows: ScoredRows, stride: int) -> ScoredRows:
+    return ScoredRows(rows.scores[::stride].copy(), rows.labels[::stride].copy(), stride * rows.weights[::stride])
+
+
+def _sums_of(
+    rows: ScoredRows,
+    factors: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    offset: NDArray[np.float64],
+) -> Sums:
+    return margin_sums(*rows, factors, scale, offset)
 
 
 def _model(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import lapack
 
-from polymargin.problems.proximal import NormalEquations, ProximalRows
+from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution
 
 ILL_CONDITIONED = 1e-7
@@ -41,7 +41,7 @@ class NormalEquationsSolver:
     rows : the same problem by rows, for corrections; None where the rows are gone (streams).
     """
 
-    rows: ProximalRows | None = None
+    rows: RowProblem | None = None
 
     def solve(
         self,
@@ -167,16 +167,29 @@ def _by_svd(systems: list[System], C: float) -> tuple[NDArray[np.float64], NDArr
     return np.hstack(coefficients), np.hstack(multipliers)
 
 
-def triangles(problem: ProximalRows) -> list[System]:
-    """Reduce the systems ``N_r^(1/2) [E, d]`` of every problem to triangular ones, chunk by chunk."""
-    q = 0
-    factors: list[NDArray[np.float64]] = []
-    for B, signs, N in problem.chunks():
-        q = B.shape[1] + 1
-        rows = [np.hstack(system) for system in _systems(B, signs, np.sqrt(N), problem.sides.shared)]
-        stacked = [np.vstack(pair) for pair in zip(factors, rows, strict=True)] if factors else rows
-        factors = [scipy.linalg.qr(matrix, mode="r")[0][: matrix.shape[1]] for matrix in stacked]
+def triangles(problem: RowProblem) -> list[System]:
+    """Reduce the systems ``N_r^(1/2) [E, d]`` of every problem to triangular ones."""
+    q, factors = problem.reduce(_stacked, _triangular_factors)
     return [(factor[:q, :q], factor[:q, q:]) for factor in factors]
+
+
+Factors = tuple[int, list[NDArray[np.float64]]]
+"""Number q of unknowns, and triangular factors of the systems with their right-hand sides."""
+
+
+def _triangular_factors(rows: ProximalRows) -> Factors:
+    """Reduce the systems of some rows, chunk by chunk."""
+    result: Factors = (0, [])
+    for B, signs, N in rows.chunks():
+        systems = [np.hstack(system) for system in _systems(B, signs, np.sqrt(N), rows.sides.shared)]
+        result = _stacked(result, (B.shape[1] + 1, systems))
+    return result
+
+
+def _stacked(first: Factors, second: Factors) -> Factors:
+    """Reduce two systems to one triangular one, for every problem."""
+    stacks = [np.vstack(pair) for pair in zip(first[1], second[1], strict=True)] if first[1] else second[1]
+    return second[0], [scipy.linalg.qr(matrix, mode="r")[0][: matrix.shape[1]] for matrix in stacks]
 
 
 def _systems(B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool) -> list[System]:

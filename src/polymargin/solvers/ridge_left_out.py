@@ -15,9 +15,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polymargin.blocks import added
 from polymargin.moments import ClassMoments
-from polymargin.problems.proximal import NormalEquations, ProximalRows, Sides
-from polymargin.solvers.ridge_path import SQUARING_SUFFICES, decompose
+from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
+from polymargin.solvers.ridge_path import SQUARING_SUFFICES, SpectralRidge, decompose
 
 Chunk = tuple[slice, NDArray[np.float64]]
 """Some rows, and their left-out scores (n_Cs, n, k)."""
@@ -54,16 +55,50 @@ def left_out_scores(
     """Yield the leave-one-out scores, by the smaller of the two systems: without moments, that of the rows."""
     if moments is None:
         return _through_rows(rows, sides, Cs)
-    return _through_moments(rows, moments, sides, Cs)
+    return _through_moments(rows, _spectra(rows, moments, sides, Cs), sides, Cs)
 
 
-def _through_moments(
-    rows: ProximalRows, moments: ClassMoments, sides: LeftOutSides, Cs: NDArray[np.float64]
-) -> Iterator[Chunk]:
-    spectra = [
+def left_out_sums(
+    rows: RowProblem, moments: ClassMoments | None, sides: LeftOutSides, Cs: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the summed weights of the rows that are right when left out, and their summed squared errors."""
+    if moments is None:
+        assert isinstance(rows, ProximalRows)
+        return _judged(rows, _through_rows(rows, sides, Cs), sides, Cs)
+    return rows.reduce(added, _judged_by_spectra, _spectra(rows, moments, sides, Cs), sides, Cs)
+
+
+Spectra = list[list[SpectralRidge]]
+"""Of every problem, for each of the different sides."""
+
+
+def _spectra(rows: RowProblem, moments: ClassMoments, sides: LeftOutSides, Cs: NDArray[np.float64]) -> Spectra:
+    return [
         decompose(NormalEquations(moments, side, rows.C), replace(rows, sides=side), Cs.max())
         for side in sides.different()
     ]
+
+
+def _judged_by_spectra(
+    rows: ProximalRows, spectra: Spectra, sides: LeftOutSides, Cs: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return _judged(rows, _through_moments(rows, spectra, sides, Cs), sides, Cs)
+
+
+def _judged(
+    rows: ProximalRows, chunks: Iterator[Chunk], sides: LeftOutSides, Cs: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    right, squares = np.zeros(len(Cs)), np.zeros(len(Cs))
+    for part, scores in chunks:
+        weights, labels = rows.weights[part], rows.labels[part]
+        right += (scores.argmax(axis=2) == labels) @ weights
+        squares += ((scores - sides.own.signs[labels]) ** 2).mean(axis=2) @ weights
+    return right, squares
+
+
+def _through_moments(
+    rows: ProximalRows, spectra: Spectra, sides: LeftOutSides, Cs: NDArray[np.float64]
+) -> Iterator[Chunk]:
     first = 0
     for B, signs, _ in rows.chunks():
         part = slice(first, first + len(signs))

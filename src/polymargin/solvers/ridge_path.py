@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.problems.proximal import NormalEquations, ProximalRows
+from polymargin.problems.proximal import NormalEquations, RowProblem
 from polymargin.solvers.ridge import triangles
 
 SQUARING_SUFFICES = 1e9
@@ -41,7 +41,7 @@ class SpectralRidge:
         return self.vectors @ (self.target[:, None] * self.inverse(Cs))
 
 
-def decompose(problem: NormalEquations | None, rows: ProximalRows | None, largest_C: float) -> list[SpectralRidge]:
+def decompose(problem: NormalEquations | None, rows: RowProblem | None, largest_C: float) -> list[SpectralRidge]:
     """Decompose the problems by their moments, or by their rows where those are not accurate enough or not given.
 
     One of both may be missing: without rows the moments have to do, without moments the rows are used.

@@ -1,0 +1,64 @@
+"""The commands together, and the exit codes."""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from polymargin.cli.compare import compare
+from polymargin.cli.demo import demo
+from polymargin.cli.fit import fit
+from polymargin.cli.predict import predict
+from polymargin.cli.report import report
+from polymargin.cli.reproduce import reproduce
+
+app = typer.Typer(
+    name="polymargin",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, fit, predict, report, compare):
+    app.command()(command)
+# Its options are those of the reproductions, --help included.
+passed_on = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+app.command(context_settings=passed_on)(reproduce)
+
+# Some versions of typer bring a click of their own; this is the right class in all of them.
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(version("polymargin"))
+        raise typer.Exit()
+
+
+@app.callback()
+def polymargin(
+    show_version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Large-margin classification with more than two classes: exact, certified, cost-aware."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command that the arguments name and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A class may be called what the terminal cannot show; that is no reason to fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        return app(arguments, prog_name="polymargin", standalone_mode=False) or 0
+    except UsageError as error:
+        context = error.ctx.command_path if error.ctx else "polymargin"
+        message = " ".join(error.format_message().split())
+        if message:
+            print(f"{context}: {message} (see {context} --help)", file=sys.stderr)
+        return 2
+    except typer.Abort:
+        print("polymargin: interrupted", file=sys.stderr)
+        return 130

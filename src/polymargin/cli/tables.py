@@ -1,0 +1,211 @@
+"""Reading data: CSV, TSV, Parquet, ARFF and LIBSVM files, and the classes in them."""
+
+import difflib
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.io import arff
+from sklearn.datasets import load_svmlight_file
+
+from polymargin.cli._terminal import Misuse
+
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arff": "arff",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".svm": "libsvm",
+}
+COMPRESSIONS = (".gz", ".bz2")
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a file holds.
+
+    Attributes
+    ----------
+    path : the file.
+    X : data frame of all columns but the target, or sparse matrix (LIBSVM).
+    y : (n,) the classes as integers or strings; None where the file has none and none were asked for.
+    """
+
+    path: Path
+    X: Any
+    y: NDArray | None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the columns have no names."""
+        return not isinstance(self.X, pd.DataFrame)
+
+
+def format_of(path: Path, given: str | None = None) -> str:
+    """Return the format of a file, by its ending unless `given`.
+
+    >>> format_of(Path("a.CSV.gz")), format_of(Path("letter.scale"), "libsvm")
+    ('csv', 'libsvm')
+    """
+    if given is not None:
+        if given not in FORMATS.values():
+            raise Misuse(f"--format must be one of {', '.join(dict.fromkeys(FORMATS.values()))}, got {given!r}.")
+        return given
+    name = path.name.lower()
+    for compression in COMPRESSIONS:
+        name = name.removesuffix(compression)
+    suffix = Path(name).suffix
+    if suffix not in FORMATS:
+        raise ValueError(
+            f"{path}: the ending {suffix or '(none)'} tells no format; known are {', '.join(FORMATS)}, or give "
+            "--format."
+        )
+    return FORMATS[suffix]
+
+
+def read_rows(
+    path: Path,
+    *,
+    target: str | None,
+    file_format: str | None = None,
+    n_features: int | None = None,
+    as_text: tuple[str, ...] = (),
+    need_target: bool = True,
+) -> Rows:
+    """Read a file and take the `target` column out of it.
+
+    Parameters
+    ----------
+    path : the file.
+    target : name of the column with the classes; a LIBSVM file has them in front, without a name.
+    file_format : one of the values of FORMATS; None to go by the ending.
+    n_features : columns of a LIBSVM file, where known.
+    as_text : columns to keep as they are written: codes that look like numbers.
+    need_target : whether a table without the target is an error.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, not a file of data.")
+    if not path.exists():
+        raise ValueError(f"{path} does not exist.")
+    kind = format_of(path, file_format)
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty.")
+    if kind == "libsvm":
+        if target is not None:
+            raise Misuse(f"{path}: a LIBSVM file has its classes in front, leave --target out; got {target!r}.")
+        return _read_libsvm(path, n_features)
+    if target is None and need_target:
+        raise Misuse(f"--target is needed: which column of {path} holds the classes?")
+    frame = _read_frame(path, kind, as_text)
+    if frame.empty:
+        raise ValueError(f"{path} has no rows below its header.")
+    if target is None or target not in frame.columns:
+        if need_target:
+            raise ValueError(_missing_target(path, target, frame))
+        return Rows(path, frame, None)
+    classes = labels_of(frame[target], f"{path}: the target column {target!r}")
+    return Rows(path, frame.drop(columns=target), classes)
+
+
+def labels_of(column: pd.Series, name: str) -> NDArray:
+    """Return the classes in a column, as integers where they are whole numbers and as strings otherwise."""
+    if column.isna().any():
+        row = int(np.flatnonzero(column.isna())[0]) + 1
+        raise ValueError(f"{name} has {int(column.isna().sum())} missing values, the first in data row {row}.")
+    values = column.to_numpy()
+    if pd.api.types.is_bool_dtype(column):
+        return values.astype(bool).astype(str)
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = values.astype(np.float64)
+        if not np.isfinite(numbers).all() or (numbers != np.round(numbers)).any():
+            odd = numbers[~(np.isfinite(numbers) & (numbers == np.round(numbers)))][0]
+            raise ValueError(f"{name} must hold classes, names or whole numbers, got {odd:g}.")
+        return numbers.astype(np.int64)
+    return values.astype(str)
+
+
+def check_classes(y: NDArray, name: str) -> None:
+    """Refuse labels that make no classification problem."""
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"{name} holds only one class, {classes[0]!s}: there is nothing to tell apart.")
+    if len(y) > 20 and len(classes) > len(y) / 2:
+        raise ValueError(f"{name} holds {len(classes)} different values in {len(y)} rows: are these classes?")
+    if counts.min() < 2:
+        raise ValueError(f"{name}: every class needs at least two rows, {classes[counts.argmin()]!s} has one.")
+
+
+def _read_frame(path: Path, kind: str, as_text: tuple[str, ...]) -> pd.DataFrame:
+    try:
+        if kind == "parquet":
+            return pd.read_parquet(path).rename(columns=str)
+        if kind == "arff":
+            return _read_arff(path)
+        frame = pd.read_csv(
+            path,
+            sep=SEPARATORS[kind],
+            encoding="utf-8-sig",
+            dtype=dict.fromkeys(as_text, str),
+            low_memory=False,
+            on_bad_lines="error",
+        )
+        return _without_row_numbers(frame, path)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+    except PermissionError as error:
+        raise ValueError(f"{path} cannot be read: no permission.") from error
+    except Exception as error:  # every parser has its own kinds
+        raise ValueError(f"{path} cannot be read as {kind.upper()}: {error}") from error
+
+
+def _without_row_numbers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Leave out a first column that has no name and counts the rows: sorted, it would tell the class."""
+    first = frame.columns[0]
+    if first == "Unnamed: 0" and any(
+        np.array_equal(frame[first], np.arange(len(frame)) + start) for start in (0, 1)
+    ):
+        warnings.warn(
+            f"{path}: the first column, which has no name, counts the rows; it is left out.", stacklevel=2
+        )
+        return frame.drop(columns=first)
+    return frame
+
+
+def _read_arff(path: Path) -> pd.DataFrame:
+    with path.open(encoding="utf-8") as file:
+        values, attributes = arff.loadarff(file)
+    frame = pd.DataFrame(values)
+    for name, kind in zip(attributes.names(), attributes.types(), strict=True):
+        if kind == "nominal":
+            text = frame[name].str.decode("utf-8")
+            frame[name] = text.where(text != "?").astype("category")
+    return frame
+
+
+def _read_libsvm(path: Path, n_features: int | None) -> Rows:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            X, labels = load_svmlight_file(str(path), n_features=n_features)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as LIBSVM: {error}") from error
+    if not len(labels):
+        raise ValueError(f"{path} has no rows.")
+    return Rows(path, X, labels_of(pd.Series(labels), f"{path}: the first column"))
+
+
+def _missing_target(path: Path, target: str | None, frame: pd.DataFrame) -> str:
+    names = [str(column) for column in frame.columns]
+    shown = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    close = difflib.get_close_matches(target or "", names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{path} has no column {target!r} (--target), its columns are {shown}{hint}"

@@ -1,0 +1,132 @@
+"""What the model gets right and wrong, and how strong its predictions are."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.inspection import DecisionVectorDisplay, RiskCoverageDisplay
+from polymargin.report.evidence import Evidence
+from polymargin.report.figures import figure
+from polymargin.report.markup import Content, Markup, join, paragraph, table, tag
+from polymargin.report.section import Section, class_label, crowding, number
+from polymargin.selection.rejection import Tally, minimises_paper_loss
+
+DRAWN_ROWS = 160
+"""Rows of which decision vectors are drawn at most."""
+
+
+def errors(evidence: Evidence) -> Section:
+    """Show the confusion matrix with the costs."""
+    k = len(evidence.names)
+    confusion = evidence.confusion
+    counts = confusion[:, :k]
+    total = counts * evidence.costs
+    rejects = evidence.parts.rejector is not None
+    head: list[Content] = ["true ↓ predicted →"]
+    head += [tag("th", class_label(evidence, j), scope="col") for j in range(k)]
+    head += ["rejected", "found"] if rejects else ["found"]
+    found = counts.diagonal() / np.maximum(confusion.sum(axis=1), 1)
+    trusted = counts.diagonal() / np.maximum(counts.sum(axis=0), 1)
+    body = []
+    for i in range(k):
+        cells = [_count_cell(evidence, confusion, total, i, j) for j in range(k)]
+        if rejects:
+            cells.append(tag("td", tag("b", f"{confusion[i, k]:,}"), class_="none"))
+        cells.append(tag("td", f"{found[i]:.1%}", class_="margin"))
+        body.append(tag("tr", tag("th", class_label(evidence, i), scope="row"), *cells))
+    last = [f"{share:.1%}" for share in trusted] + [""] * (1 + rejects)
+    body.append(tag("tr", tag("th", "trusted", scope="row"), *(tag("td", text, class_="margin") for text in last)))
+    remark = paragraph(
+        "“Found” is the share of a class that is recognised, “trusted” the share of the predictions of a class "
+        "that are right. The redder a cell, the more it costs in all.",
+        class_="note",
+    )
+    matrix = table(
+        head, body, caption="Confusion matrix with costs", class_=f"confusion{crowding(k)}", id="confusion"
+    )
+    return Section("errors", "Right and wrong", _errors_in_words(evidence, counts, total), join([matrix, remark]))
+
+
+def _count_cell(
+    evidence: Evidence, confusion: NDArray[np.intp], total: NDArray[np.float64], i: int, j: int
+) -> Markup:
+    """Return the cell of class i predicted as j: the darker, the larger its share of the class or the cost."""
+    count = int(confusion[i, j])
+    content = [tag("b", f"{count:,}")]
+    if i == j:
+        kind, strength = "right", count / max(1, confusion[i].sum())
+    else:
+        kind, strength = "wrong", total[i, j] / total.max() if total.any() else 0.0
+        if evidence.costs_differ:
+            content.append(tag("small", f"cost {number(evidence.costs[i, j])}"))
+    return tag("td", *content, class_=kind if count else "none", style=f"--strength:{strength:.3f}")
+
+
+def _errors_in_words(evidence: Evidence, counts: NDArray[np.intp], total: NDArray[np.float64]) -> str:
+    n, wrong = int(evidence.accepted.sum()), int(evidence.wrong.sum())
+    if not wrong:
+        return f"All {n:,} accepted predictions of held-out rows are right."
+    mean = number(evidence.expected_cost)
+    words = f"{wrong:,} of {n:,} predictions are wrong; a prediction costs {mean} on average."
+    if total.any():
+        i, j = np.unravel_index(total.argmax(), total.shape)
+        count, cost = int(counts[i, j]), number(float(evidence.costs[i, j]))
+        words += (
+            f" Taking {evidence.names[i]} for {evidence.names[j]} makes up {total[i, j] / total.sum():.0%} of the "
+            f"cost ({count:,} row{'s' if count > 1 else ''} at {cost})."
+        )
+    return words
+
+
+def strengths(evidence: Evidence) -> Section:
+    """Show the decision vectors, and how errors thin out among strong predictions."""
+    names = np.array(evidence.names, dtype=object)
+    vectors = DecisionVectorDisplay(
+        scores=evidence.scores,
+        losses=evidence.losses,
+        classes=names,
+        labels=names[evidence.labels],
+        threshold=evidence.threshold,
+    )
+    tally = Tally.of(evidence.losses, evidence.predicted == evidence.labels, np.ones(len(evidence.labels)))
+    coverage, risk = tally.accepted / tally.accepted[-1], tally.errors / tally.accepted
+    last = int(np.searchsorted(tally.loss, evidence.threshold, side="right")) - 1
+    chosen = (float(coverage[last]), float(risk[last])) if last >= 0 else None
+    curve = RiskCoverageDisplay(coverage=coverage, risk=risk, chosen=chosen, name="held-out rows")
+    paper = minimises_paper_loss(evidence.parts.machine)
+    caption = (
+        "Decision vectors: the score of every class for the held-out rows, coloured by their true class, and the "
+        f"loss of the predicted class{'' if paper else ' (minus its lead over the next one)'}. Above the dotted "
+        "line a prediction is weak."
+    )
+    pictures = [
+        figure(
+            lambda ax: vectors.plot(ax=ax, max_rows=DRAWN_ROWS).description,
+            (9.4, vectors.size[1]),
+            name="vectors",
+            caption=caption,
+        ),
+        figure(
+            lambda ax: curve.plot(ax).description,
+            (6.4, 3.2),
+            name="coverage",
+            caption="Errors among the strongest predictions, as more and more of them are accepted.",
+        ),
+    ]
+    return Section("strengths", "How strong the predictions are", _strengths_in_words(evidence), join(pictures))
+
+
+def _strengths_in_words(evidence: Evidence) -> Any:
+    n, weak = len(evidence.labels), int(np.count_nonzero(evidence.losses > evidence.threshold))
+    if not np.isfinite(evidence.threshold):
+        return "No threshold tells weak predictions from strong ones: " + (
+            "all are rejected." if evidence.threshold < 0 else "none is rejected, or too few right ones are there."
+        )
+    words = f"{weak:,} of {n:,} predictions are weaker than the threshold {number(evidence.threshold)}, "
+    if evidence.threshold_is_left_out:
+        return words + "which left-out predictions of the training rows set: they are rejected."
+    return words + (
+        "the loss that 95 % of the right predictions here stay below. RejectOptionClassifier would set it from "
+        "left-out training rows, and reject."
+    )

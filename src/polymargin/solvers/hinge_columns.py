@@ -1,0 +1,57 @@
+"""The hinges of a machine as columns of the dual linear program of the sparse machines."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.problems.hinge import BoxLosses, SimplexLosses
+
+
+@dataclass(frozen=True, slots=True)
+class HingeColumns:
+    """The columns of the master: one a hinge, with multiplier u_m and ``R = -sum_m u_m e_example direction'``."""
+
+    example: NDArray[np.intp]
+    slot: NDArray[np.intp]
+    label: NDArray[np.intp]
+    upper: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    offset: float
+    weight: NDArray[np.float64] | None
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, losses: BoxLosses | SimplexLosses) -> "HingeColumns":
+        """List the hinges of the losses, those of an example together."""
+        if isinstance(losses, BoxLosses):
+            example, slot = map(np.ascontiguousarray, np.nonzero(losses.upper))
+            upper = losses.upper[example, slot]
+            return cls(
+                example, slot, losses.labels[example], upper, losses.directions, losses.offset, None,
+                losses.upper.shape,
+            )  # fmt: skip
+        k = losses.n_classes
+        assert np.array_equal(losses.example, np.arange(losses.n_examples)), "one simplex an example"
+        example, slot = map(np.ascontiguousarray, np.nonzero(losses.anchor[:, None] != np.arange(k)))
+        directions = np.eye(k)[None, :, :] - np.eye(k)[:, None, :]
+        return cls(
+            example, slot, losses.anchor[example], losses.weight[example], directions, losses.offset,
+            losses.weight, (losses.n_examples, k),
+        )  # fmt: skip
+
+    def along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what a unit of every multiplier adds to ``R_i . a``, for directions a (m, k): (m, columns)."""
+        table = -np.einsum("ysk,mk->mys", self.directions, directions)
+        return table[:, self.label, self.slot]
+
+    def dual(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return multipliers as the dual point (n, k) of the losses, inside its bounds to the last bit."""
+        dual = np.zeros(self.shape)
+        dual[self.example, self.slot] = np.clip(u, 0.0, self.upper)
+        if self.weight is not None:
+            dual /= np.maximum(1.0, dual.sum(axis=1) / self.weight)[:, None]
+            anchor = np.zeros(self.shape[0], dtype=np.intp)
+            anchor[self.example] = self.label
+            dual[np.arange(len(dual)), anchor] = self.weight - dual.sum(axis=1)
+        return dual

@@ -1,0 +1,89 @@
+"""The compiled blocks and systems of the interior point against their NumPy twins."""
+
+import numpy as np
+import pytest
+
+from polymargin._native.simplex_blocks import MOST_CLASSES, DenseSystem, SimplexBlocks
+from polymargin.coding import zero_sum_basis
+from polymargin.gram import FeatureGram
+from polymargin.problems.hinge import HingeProblem, SimplexLosses
+from polymargin.solvers import interior_point
+from polymargin.solvers._blocks import GeneralBlocks, blocks_of
+from polymargin.solvers._slots import SimplexSlots
+from tests.simulate import blobs
+
+
+def twins(seed, *, one_each):
+    """The same interior point of random blocks, compiled and in NumPy."""
+    rng = np.random.default_rng(seed)
+    n, k = 12, int(rng.integers(2, 6))
+    example = np.arange(n) if one_each else np.sort(rng.integers(0, n, 20))
+    weight = rng.uniform(0.1, 3.0, len(example))
+    slots = SimplexSlots(SimplexLosses(example, rng.integers(0, k, len(example)), weight, 1.0, n, k))
+    state = (
+        rng.dirichlet(np.ones(k), len(example)) * weight[:, None],
+        rng.uniform(0.01, 2.0, (len(example), k)),
+        rng.normal(size=len(example)),
+    )
+    basis = zero_sum_basis(k)
+    compiled = blocks_of(slots, basis, *(array.copy() for array in state))
+    assert isinstance(compiled, SimplexBlocks)
+    return compiled, GeneralBlocks(slots, basis, *state), rng.normal(size=(n, k - 1))
+
+
+@pytest.mark.parametrize("one_each", [True, False])
+@pytest.mark.parametrize("seed", range(10))
+def test_every_part_of_an_iteration_agrees(seed, one_each):
+    compiled, plain, scores = twins(seed, one_each=one_each)
+
+    def same(call):
+        np.testing.assert_allclose(call(compiled), call(plain), rtol=1e-10, atol=1e-12)
+
+    same(lambda blocks: blocks.objectives())
+    same(lambda blocks: blocks.pull())
+    same(lambda blocks: blocks.linearise())
+    same(lambda blocks: blocks.atom_weights(2, 9))
+    same(lambda blocks: blocks.predict())
+    same(lambda blocks: blocks.recover(scores, onto=False))
+    same(lambda blocks: blocks.accept() or blocks.reached(0.7))
+    same(lambda blocks: blocks.correct(0.05))
+    same(lambda blocks: blocks.recover(0.3 * scores, onto=False))
+    same(lambda blocks: blocks.accept() or blocks.pull_of_direction())
+    same(lambda blocks: blocks.refine())
+    same(lambda blocks: blocks.recover(0.1 * scores, onto=True))
+    same(lambda blocks: blocks.accept() or blocks.recentre(0.9))
+    same(lambda blocks: blocks.recover(-0.2 * scores, onto=True))
+    same(lambda blocks: blocks.accept() or blocks.trusted(0.5))
+    same(lambda blocks: blocks.advance(0.01) or blocks.alpha)
+    same(lambda blocks: blocks.slack)
+    same(lambda blocks: blocks.epigraph)
+
+
+def test_very_many_classes_go_to_the_twin():
+    k = MOST_CLASSES + 1
+    losses = SimplexLosses(np.arange(2), np.arange(2), np.ones(2), 1.0, 2, k)
+    state = np.ones((2, k)), np.ones((2, k)), np.ones(2)
+    slots = SimplexSlots(losses)
+    assert isinstance(blocks_of(slots, zero_sum_basis(k), *state), GeneralBlocks)
+    with pytest.raises(ValueError, match="at most 256 classes, got 257"):
+        SimplexBlocks(slots.weight, slots.anchor, slots.starts, zero_sum_basis(k), *state)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_systems_agree_over_whole_iterations(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 6))
+    X, labels = blobs(rng, 40, int(rng.integers(1, 5)), k)
+    example, anchor = np.nonzero(np.eye(k)[labels] + (rng.uniform(size=(40, k)) < 0.3))
+    losses = SimplexLosses(example, anchor, rng.uniform(0.5, 2.0, len(example)), 1.0, 40, k)
+    tilt = losses.coefficients(0.3 * rng.dirichlet(np.ones(k), len(example)) * losses.weight[:, None])
+    problem = HingeProblem(FeatureGram(X), losses, bool(seed % 2), tilt)
+    model = interior_point._Model(problem, None).tilted(problem)
+    compiled, other = (interior_point._first_system(model, None) for _ in range(2))
+    plain = interior_point._NewtonSystem(model, other.blocks, other.Z)
+    assert isinstance(compiled, DenseSystem)
+    for _ in range(6):
+        np.testing.assert_allclose(compiled.objectives(), plain.objectives(), rtol=1e-7)
+        lengths = [interior_point._predictor_corrector(system) for system in (compiled, plain)]
+        assert lengths[0] == pytest.approx(lengths[1], rel=1e-6)
+        np.testing.assert_allclose(compiled.Z, plain.Z, rtol=1e-6, atol=1e-8)

@@ -1,0 +1,109 @@
+"""What may happen to the command from outside: it is killed, given a trap, or lacks a package."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pandas as pd
+
+from polymargin import persistence
+from tests.cli.commands import COMMAND, accept, run
+
+
+def test_a_kill_while_saving_leaves_the_model_that_was_there(tmp_path):
+    """The model takes long enough to write that the kill comes in the middle: the temporary file is growing."""
+    data, model = tmp_path / "data.csv", tmp_path / "model.skops"
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 5)), columns=list("abcde"))
+    frame.assign(y=np.arange(400) % 3).to_csv(data, index=False)
+    fit = ["fit", str(data), "--target", "y", "--method", "proximal", "--save", str(model)]
+    run(*fit)
+    before = model.read_bytes()
+    # The real command, with a disk that takes its time: every file is synchronised half a minute late.
+    script = f"""
+import os, sys, time
+from polymargin.cli import main
+real = os.fsync
+os.fsync = lambda descriptor: (real(descriptor), time.sleep(30))
+sys.exit(main({fit!r}))
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 100
+    while not any(path.name.startswith(".model.skops") for path in tmp_path.iterdir()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert model.read_bytes() == before
+    persistence.load(model)
+    run(*fit)  # what the killed process left is in nobody's way
+    persistence.load(model)
+
+
+class Payload:
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.trace}",)
+
+
+def test_traps_are_refused_and_nothing_runs(iris, tmp_path):
+    trace = tmp_path / "trace"
+    trap = tmp_path / "trap.skops"
+    trap.write_bytes(pickle.dumps(Payload(trace)))
+    done = run("predict", trap, iris, code=1)
+    assert "trap.skops is no saved model" in done.stderr
+    assert done.stderr.count("\n") == 1
+    text = {"__loader__": "JsonNode", "__module__": "builtins", "__class__": "str", "is_json": True}
+    schema = {
+        "__loader__": "ConstructorFromReduceNode",
+        "__module__": "posix",
+        "__class__": "system",
+        "content": {
+            "__loader__": "TupleNode",
+            "__module__": "builtins",
+            "__class__": "tuple",
+            "content": [{**text, "content": json.dumps(f"touch {trace}")}],
+        },
+        "protocol": 2,
+        "_skops_version": "0.16.0",
+    }
+    with zipfile.ZipFile(trap, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+    for command in ("predict", "report"):
+        done = run(command, trap, iris, code=1, cwd=tmp_path)
+        assert "trap.skops is refused: it names what a model of ours never holds: posix.system" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trap.skops"]
+
+
+def test_a_missing_package_is_named(tmp_path):
+    """Without the extra there is no typer: one line says what to install."""
+    script = """
+import sys
+sys.modules["typer"] = None
+from polymargin.cli import main
+sys.exit(main(["demo"]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == 'polymargin: typer is not installed: pip install "polymargin[cli]"\n'
+
+
+def test_a_closed_pipe_is_no_crash(iris, tmp_path, capsys):
+    model = tmp_path / "model.skops"
+    accept(capsys, "fit", iris, "--target", "species", "--save", model)
+    frame = pd.read_csv(iris)
+    pd.concat([frame] * 20).to_csv(tmp_path / "many.csv", index=False)  # more than a pipe holds
+    command = f"{COMMAND} predict {model} {tmp_path / 'many.csv'} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.stdout.startswith("prediction,")
+    assert done.stderr == ""
