@@ -100,7 +100,7 @@ def alternate_side_by_side(
         Q, R = base_step.relation_terms(W)
         Q = Q + kappas * np.eye(Q.shape[-1])
         previous, M = M, np.linalg.solve(Q, R)
-        outside: NDArray = ((relations.lower > M) | (relations.upper < M)).any(axis=(1, 2))
+        outside: NDArray[np.bool_] = np.any((relations.lower > M) | (relations.upper < M), axis=(1, 2))
         for at in np.flatnonzero(outside):
             # the bounds that the neighbour has just met, or those of the last round
             guess = M[at - 1] if at and outside[at - 1] else previous[at] if at_round else None
