@@ -7,8 +7,6 @@ one block, and a sum is a call; elsewhere the blocks stay where they are, and on
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-
 
 class Blocks(Protocol):
     """Equally many blocks of rows, or of something that belongs to them.
@@ -29,14 +27,18 @@ class Blocks(Protocol):
         """Return one value a block as blocks."""
         ...
 
+    def restricted(self, places: list[int]) -> "Blocks":
+        """Return the blocks at some places."""
+        ...
+
 
 class OneBlock:
     """All rows in memory.
 
     Examples
     --------
-    >>> total(OneBlock(np.array([1.0, 2.0])), np.sum)
-    np.float64(3.0)
+    >>> total(OneBlock([1.0, 2.0]), sum)
+    3.0
     """
 
     def __init__(self, block: Any):
@@ -55,6 +57,10 @@ class OneBlock:
         (value,) = values
         return OneBlock(value)
 
+    def restricted(self, places: list[int]) -> "OneBlock":
+        """Return the block itself, the only one there is."""
+        return self
+
 
 def total(blocks: Blocks, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return the sum over the blocks: of numbers, arrays, or tuples of them."""
@@ -66,11 +72,6 @@ def added(first: Any, second: Any) -> Any:
     if isinstance(first, tuple):
         return tuple(map(added, first, second))
     return first + second
-
-
-def largest(first: Any, second: Any) -> Any:
-    """Return the greater of two numbers, or of two tuples of them, part by part."""
-    return np.maximum(first, second)
 
 
 def joined(first: list, second: list) -> list:

@@ -79,8 +79,9 @@ def test_systems_agree_over_whole_iterations(seed):
     tilt = losses.coefficients(0.3 * rng.dirichlet(np.ones(k), len(example)) * losses.weight[:, None])
     problem = HingeProblem(FeatureGram(X), losses, bool(seed % 2), tilt)
     model = interior_point._Model(problem, None).tilted(problem)
-    compiled, other = (interior_point._first_system(model, None) for _ in range(2))
-    plain = interior_point._NewtonSystem(model, other.blocks, other.Z)
+    compiled, other = (model.first_system(None) for _ in range(2))
+    rows = interior_point.Rows(model.features, other.blocks, len(model.slots.atoms), model.products)
+    plain = interior_point._NewtonSystem(model.unknowns, rows, other.Z)
     assert isinstance(compiled, DenseSystem)
     for _ in range(6):
         np.testing.assert_allclose(compiled.objectives(), plain.objectives(), rtol=1e-7)

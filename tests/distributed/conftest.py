@@ -19,8 +19,7 @@ def client():
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
-            worker_dashboard_address=None,
+            dashboard_address=":0",  # any free port: other processes may run clusters of their own
             silence_logs=logging.CRITICAL,
         )
         client = Client(cluster, set_as_default=False)

@@ -1,13 +1,14 @@
 """The least-squares machines on Dask are those of one machine."""
 
-import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 
 from polymargin import ProximalSVC, ProximalSVCCV, SharedStructureSVC, TraceNormSVC
+from polymargin.solvers import refinement
+from tests.distributed.samples import assert_same_fit, chunked, fresh, make_sample
 
-RTOL = 1e-8
-UNEVEN = (37, 0, 163, 5, 195)
 MACHINES = {
     "proximal": ProximalSVC(C=2.0),
     "unbalanced": ProximalSVC(C=2.0, balance=False, refine_weights="balanced"),
@@ -17,48 +18,25 @@ MACHINES = {
     "pairs": SharedStructureSVC(C=0.1, scheme="ovo", kernel="rbf", landmarks=0.05, random_state=1),
     "trace norm": TraceNormSVC(C=0.1, relation_penalty=20.0),
     "leave-one-out": ProximalSVCCV(Cs=[0.5, 8.0, 2.0**30]),
+    "widths": ProximalSVCCV(
+        ProximalSVC(kernel="rbf", landmarks=20, random_state=0), Cs=[1.0, 64.0], gammas=[0.1, 0.5]
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def sample():
-    """Rows sorted by class, so that chunks hold few of them and the last class is in one chunk only."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [150, 170, 80])
-    X = rng.normal(size=(400, 5)) + rng.normal(size=(3, 5))[y]
-    return X, np.array(["red", "green", "blue"])[y], rng.integers(0, 4, 400).astype(float)
-
-
-def chunked(X, *columns, chunks=UNEVEN):
-    return da.from_array(X, chunks=(chunks, X.shape[1])), *(
-        da.from_array(column, chunks=chunks) for column in columns
-    )
-
-
-def clone(machine, **changes):
-    return type(machine)(**{**machine.get_params(deep=False), **changes})
-
-
-def assert_same_fit(ours, other, X, rtol=RTOL):
-    np.testing.assert_array_equal(ours.classes_, other.classes_)
-    expected = other.decision_function(X)
-    np.testing.assert_allclose(ours.decision_function(X), expected, rtol=0, atol=rtol * np.abs(expected).max())
-    for name in ("coef_", "dual_coef_", "intercept_"):
-        if hasattr(other, name):
-            theirs = getattr(other, name)
-            np.testing.assert_allclose(getattr(ours, name), theirs, rtol=0, atol=rtol * np.abs(theirs).max())
-    assert ours.certificate_.primal == pytest.approx(other.certificate_.primal, rel=rtol)
-    assert ours.certificate_.gap == pytest.approx(other.certificate_.gap, abs=1e-8)
-    assert ours.n_features_in_ == other.n_features_in_
+    return make_sample()
 
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_equals_the_fit_in_memory(name, sample, threads):
     X, y, _ = sample
     machine = MACHINES[name]
-    assert_same_fit(clone(machine).fit(*chunked(X, y)), clone(machine).fit(X, y), X)
+    expected = fresh(machine).fit(X, y)
+    assert_same_fit(fresh(machine).fit(*chunked(X, y)), expected, X)
     one, *_ = chunked(X, chunks=(400,))
-    assert_same_fit(clone(machine).fit(one, y), clone(machine).fit(X, y), X)
+    assert_same_fit(fresh(machine).fit(one, y), expected, X)
 
 
 @pytest.mark.parametrize("name", ["proximal", "landmarks", "shared", "trace norm", "leave-one-out"])
@@ -68,13 +46,60 @@ def test_equals_the_fit_in_memory_on_worker_processes(name, sample, client):
     if name == "leave-one-out":
         weights = weights + 1.0
     with client.as_current():
-        model = clone(machine).fit(*chunked(X, y, weights))
-    assert_same_fit(model, clone(machine).fit(X, y, weights), X)
+        model = fresh(machine).fit(*chunked(X, y, weights))
+    assert_same_fit(model, fresh(machine).fit(X, y, weights), X)
 
 
 @pytest.mark.parametrize("name", ["proximal", "landmarks", "shared"])
 def test_weights_and_rows_of_weight_zero(name, sample, threads):
     X, y, weights = sample
-    weights[:37] = 0.0
+    weights = np.where(np.arange(len(y)) < 37, 0.0, weights)
     machine = MACHINES[name]
-    assert_same_fit(clone(machine).fit(*chunked(X, y, weights)), clone(machine).fit(X, y, weights), X)
+    assert_same_fit(fresh(machine).fit(*chunked(X, y, weights)), fresh(machine).fit(X, y, weights), X)
+
+
+@pytest.mark.parametrize("name", ["proximal", "landmarks", "trace norm"])
+def test_single_precision(name, sample, threads):
+    X, y, _ = sample
+    X = X.astype(np.float32)
+    machine = MACHINES[name]
+    assert_same_fit(fresh(machine).fit(*chunked(X, y)), fresh(machine).fit(X, y), X, rtol=1e-6)
+
+
+def test_data_frames_of_unknown_sizes_from_parquet(sample, scheduler, tmp_path):
+    X, y, weights = sample
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(label=y, weight=weights)
+    for part, rows in enumerate((slice(0, 20), slice(20, 250), slice(250, 250), slice(250, 400))):
+        frame[rows].to_parquet(tmp_path / f"{part}.parquet")
+    table = dd.read_parquet(tmp_path)
+    columns = list("abcde")
+    model = ProximalSVC(C=2.0).fit(table[columns], table["label"], table["weight"])
+    assert_same_fit(model, ProximalSVC(C=2.0).fit(frame[columns], y, weights), frame[columns])
+    np.testing.assert_array_equal(model.feature_names_in_, columns)
+    np.testing.assert_array_equal(model.predict(table[columns]).compute(), model.predict(frame[columns]))
+
+
+def test_no_more_rows_than_unknowns(threads):
+    rng = np.random.default_rng(1)
+    X, y, weights = rng.normal(size=(12, 20)), np.arange(12) % 3, np.append(0.0, np.ones(11))
+    for machine in (ProximalSVC(), SharedStructureSVC(C=0.1), ProximalSVCCV(Cs=[1.0, 4.0])):
+        ours = fresh(machine).fit(*chunked(X, y, weights, chunks=(5, 7)))
+        other = fresh(machine).fit(X, y, weights)
+        assert_same_fit(ours, other, X)
+        if isinstance(machine, ProximalSVC):
+            np.testing.assert_array_equal(ours.support_, other.support_)
+
+
+def test_many_rows_are_thinned_out_before_the_refinement(sample, threads, monkeypatch):
+    monkeypatch.setattr(refinement, "THINNED_ROWS", 50)
+    X, y, weights = sample
+    assert_same_fit(ProximalSVC().fit(*chunked(X, y, weights)), ProximalSVC().fit(X, y, weights), X)
+
+
+def test_streams_go_on_from_a_fit_on_dask(sample, threads):
+    X, y, _ = sample
+    whole = ProximalSVC(refine=False).fit(X, y)
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    first, rest = shuffled[:300], shuffled[300:]
+    stream = ProximalSVC(refine=False).fit(*chunked(X[first], y[first], chunks=(100, 200)))
+    assert_same_fit(stream.partial_fit(X[rest], y[rest]), whole, X)

@@ -24,6 +24,9 @@ SCORING_BYTES = 2**27
 SPARSE_ROWS = 1000
 """Rows of sparse data beyond which coordinate descent is faster than a Gram matrix, whatever the features."""
 
+PARTITIONED_UNKNOWNS = 10_000
+"""Most unknowns of a machine on rows in partitions: its Newton matrix is the square of them."""
+
 
 class KernelClassifier(MarginClassifier):
     """Base of the machines whose scores are ``f = K(., x) R + b``.
@@ -31,6 +34,8 @@ class KernelClassifier(MarginClassifier):
     A family has the parameters `kernel`, `gamma`, `degree`, `coef0`, `landmarks`, `cache_size` and `random_state`;
     its fit calls `_check_kernel`, `_kernel_of`, `_gram` and `_store`, and sets `intercept_`.
     """
+
+    support_: Any
 
     def _check_kernel(self) -> None:
         """Check the arguments that need no data."""
@@ -48,6 +53,18 @@ class KernelClassifier(MarginClassifier):
         rng = check_random_state(self.random_state)
         return kernel, NystroemMap(kernel, data.draw_landmarks(self.landmarks, rng))
 
+    def _width(self, data: PartitionedSet, nystroem: NystroemMap | None) -> int:
+        """Return the number of features of rows in partitions, if the unknowns are not too many."""
+        width = data.n_features if nystroem is None else nystroem.root.shape[1]
+        unknowns = (width + 1) * (data.n_classes - 1)
+        if unknowns > PARTITIONED_UNKNOWNS:
+            raise ValueError(
+                f"X has too many features for {type(self).__name__} on Dask: its {width} features and "
+                f"{data.n_classes} classes make {unknowns} unknowns, whose dense Newton matrix one machine must "
+                f"hold, more than {PARTITIONED_UNKNOWNS}. Use fewer features or landmarks, or ProximalSVC."
+            )
+        return width
+
     def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
         if nystroem is not None:
             return FeatureGram(nystroem.transform(X))
@@ -56,6 +73,21 @@ class KernelClassifier(MarginClassifier):
         if kernel.name == "linear" and not gram_is_better:
             return FeatureGram(X)
         return make_gram(kernel, X, self.cache_size)
+
+    def _store_weights(
+        self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, W: NDArray[np.float64]
+    ) -> None:
+        """Keep what scoring needs of the weights `W` (features, k); support vectors stay unknown."""
+        for stale in ("coef_", "landmarks_", "support_vectors_", "dual_coef_"):
+            self.__dict__.pop(stale, None)
+        self.classes_ = data.classes
+        self._gamma = kernel.gamma
+        self.support_ = None
+        if nystroem is None:
+            self.coef_ = W.T
+        else:
+            self.landmarks_ = nystroem.landmarks
+            self.dual_coef_ = (nystroem.root @ W).T
 
     def _store(
         self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
@@ -94,3 +126,8 @@ class KernelClassifier(MarginClassifier):
                 block = kernel(X[batch], self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_)
             scores[batch] = block @ self.dual_coef_.T
         return scores + self.intercept_
+
+
+def features_at_hand(data: TrainingSet, nystroem: NystroemMap | None) -> tuple[TrainingSet, FeatureGram]:
+    """Return the rows of a partition with their features."""
+    return data, FeatureGram(data.X if nystroem is None else nystroem.transform(data.X))

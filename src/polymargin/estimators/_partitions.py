@@ -63,6 +63,16 @@ class PartitionedSet:
             rows=np.concatenate([first + part.rows for first, part in zip(self.first_rows, parts, strict=True)]),
         )
 
+    def restricted(self, classes: Any) -> "PartitionedSet":
+        """Return the partitions that have rows of the classes marked in `classes` (k,)."""
+        used = np.flatnonzero((self.counts[:, classes] > 0).any(axis=1))
+        return replace(
+            self,
+            blocks=self.blocks.restricted(used.tolist()),
+            counts=self.counts[used],
+            first_rows=self.first_rows[used],
+        )
+
     def resolve_kernel(self, kernel: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
         """Check a kernel specification and resolve gamma on the rows."""
         return kernel_for(kernel, gamma, degree, coef0, self.n_features, self._variance)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from polymargin.checks import check_choice, check_flag, check_real
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
-from polymargin.estimators._kernel import KernelClassifier
+from polymargin.estimators._kernel import KernelClassifier, features_at_hand
+from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import (
     FeatureGram,
     Kernel,
@@ -20,6 +21,7 @@ from polymargin.problems.hinge import (
     BoxLosses,
     HingePoint,
     HingeProblem,
+    PartitionedHinge,
     SimplexLosses,
     crammer_singer,
     lee_lin_wahba,
@@ -127,7 +129,7 @@ class MulticategorySVC(KernelClassifier):
     dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
         Coefficients of the kernel at the support vectors, or at the landmarks.
     support_ : ndarray of shape (n_support,)
-        Rows of the training data that are support vectors.
+        Rows of the training data that are support vectors; None on Dask, as for `support_vectors_`.
     support_vectors_ : ndarray or CSR of shape (n_support, n_features)
         The support vectors; empty for a precomputed kernel.
     landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
@@ -205,9 +207,9 @@ class MulticategorySVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix, Dask array or Dask DataFrame of shape (n_samples, n_features)
             Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
+        y : array-like, Dask array or Dask Series of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
@@ -216,8 +218,12 @@ class MulticategorySVC(KernelClassifier):
         -------
         self
         """
-        settings, data = self._prepare(X, y, sample_weight)
+        settings = self._check_arguments()
+        data = self._data(X, y, sample_weight)
+        check_costs_of_loss(self.loss, data.costs)
         kernel, nystroem = self._kernel_of(data)
+        if isinstance(data, PartitionedSet):
+            return self._fit_partitions(data, kernel, nystroem, settings)
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
@@ -227,13 +233,32 @@ class MulticategorySVC(KernelClassifier):
         self._conclude(solution, settings.tol)
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet]:
-        """Check every argument, then the data."""
+    def _fit_partitions(
+        self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
+    ) -> "MulticategorySVC":
+        """Fit to rows in partitions: by the interior point, which takes sums over them."""
+        width = self._width(data, nystroem)
+        rows = data.restricted(np.any(data.costs, axis=1)).blocks.map(features_at_hand, nystroem)
+        blocks = rows.map(_hinge_block, self.loss, self.C, self.fit_intercept, keep=True)
+        problem = PartitionedHinge(blocks, width, data.n_classes, self.fit_intercept)
+        solution = InteriorPoint().solve(problem, settings, observer=self._observer())
+        self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
+        self.intercept_ = solution.point.intercept
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _check_arguments(self) -> Settings:
+        """Check every argument that needs no data."""
         settings = self._settings()
         check_real("C", self.C, above=0.0)
         check_choice("loss", self.loss, LOSSES)
         check_flag("fit_intercept", self.fit_intercept)
         self._check_kernel()
+        return settings
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet]:
+        """Check every argument, then the data, in memory."""
+        settings = self._check_arguments()
         data = self._training_set(X, y, sample_weight)
         check_costs_of_loss(self.loss, data.costs)
         return settings, data
@@ -247,10 +272,10 @@ class MulticategorySVC(KernelClassifier):
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
         """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""
-        if self._is_pairwise() or hasattr(self, "landmarks_"):
+        if self._is_pairwise() or not hasattr(self, "support_vectors_"):
             raise ValueError(
                 "The leave-one-out criteria need the kernel between support vectors, which a fit with "
-                "kernel='precomputed' or landmarks does not keep; MarginSearch has it at hand."
+                "kernel='precomputed', landmarks or Dask does not keep; MarginSearch has it at hand."
             )
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         record = self._fit_record
@@ -259,6 +284,16 @@ class MulticategorySVC(KernelClassifier):
             make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
         )
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
+
+
+def _hinge_block(rows: tuple[TrainingSet, FeatureGram], loss: str, C: float, fit_intercept: bool) -> HingeProblem:
+    """State the problem on the rows of a partition; those that cost nothing take no part."""
+    data, gram = rows
+    costs = data.example_costs
+    used = np.flatnonzero(costs.any(axis=1))
+    return HingeProblem(
+        FeatureGram(gram.features[used]), hinge_losses(loss, data.labels[used], C * costs[used]), fit_intercept
+    )
 
 
 def check_costs_of_loss(loss: str, costs: NDArray[np.float64]) -> None:

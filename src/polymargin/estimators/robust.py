@@ -1,7 +1,7 @@
 """RobustSVC: the utility-based robust SVM of Liu, Wu & He (2011)."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,17 @@ from polymargin.checks import check_choice, check_flag, check_integer, check_rea
 from polymargin.costs import resolve_utility, utility_of_costs
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
-from polymargin.estimators._kernel import KernelClassifier
+from polymargin.estimators._kernel import KernelClassifier, features_at_hand
+from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import FeatureGram, pivoted_cholesky
-from polymargin.problems.robust import LOSSES, RobustPoint, RobustProblem, consistent_truncation, margins
+from polymargin.problems.robust import (
+    LOSSES,
+    PartitionedRobust,
+    RobustPoint,
+    RobustProblem,
+    consistent_truncation,
+    margins,
+)
 from polymargin.solvers.contract import Settings, Solution, Solver
 from polymargin.solvers.dc import START_TOL, DCAlgorithm
 from polymargin.solvers.interior_point import InteriorPoint
@@ -125,6 +133,7 @@ class RobustSVC(KernelClassifier):
         the lower, the more suspect the label.
     suspect_labels_ : ndarray
         Rows whose loss under their own label was truncated, ``suspicion_ < truncation_``: outliers, wrong labels.
+        Both are None on Dask, where `decision_function` gives the margins of any rows.
     start_ : {"utility", "identity"}
         The start that led to the lower objective.
     dc_history_ : dict of str to ndarray
@@ -152,6 +161,9 @@ class RobustSVC(KernelClassifier):
     >>> model.certificate_.kind, model.certificate_.gap < 1e-6
     ('stationary', True)
     """
+
+    suspicion_: Any
+    suspect_labels_: Any
 
     def __init__(
         self,
@@ -206,9 +218,9 @@ class RobustSVC(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix, Dask array or Dask DataFrame of shape (n_samples, n_features)
             Training rows; the kernel matrix (n_samples, n_samples) with ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
+        y : array-like, Dask array or Dask Series of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
@@ -218,30 +230,53 @@ class RobustSVC(KernelClassifier):
         self
         """
         settings = self._check_arguments()
-        given = self._training_set(X, y, sample_weight)
+        given = self._data(X, y, sample_weight)
+        self.utility_ = self._utilities(given)
+        self.truncation_ = self._truncation(given.n_classes)
+        if isinstance(given, PartitionedSet):
+            solution = self._fit_partitions(given, settings)
+        else:
+            solution = self._fit_rows(given, _num_samples(X), settings)
+        self._conclude(solution, settings.tol)
+        return self
+
+    def _fit_rows(self, given: TrainingSet, n_samples: int, settings: Settings) -> Solution[RobustPoint]:
+        """Fit to rows in memory, equal ones made one."""
         data, place = given.merged(pairwise=self._is_pairwise())
-        utility = self._utilities(data)
-        truncation = self._truncation(data.n_classes)
         kernel, nystroem = self._kernel_of(data)
-        weight = self.C * data.weights[:, None] * utility[data.labels]
-        problem = RobustProblem(
-            self._gram(kernel, data.X, nystroem), weight, truncation, self.fit_intercept, self.loss
-        )
-        solutions = self._solve(problem, data, settings)
-        self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)
-        solution = solutions[self.start_]
-        self.dc_history_ = {
-            name: np.array([record.primal for record in found.history]) for name, found in solutions.items()
-        }
+        gram = self._gram(kernel, data.X, nystroem)
+
+        def state(utility: NDArray[np.float64], truncation: float) -> RobustProblem:
+            weight = self.C * data.weights[:, None] * utility[data.labels]
+            return RobustProblem(gram, weight, truncation, self.fit_intercept, self.loss)
+
+        problem = state(self.utility_, self.truncation_)
+        solution = self._solve(state, convex_solver(problem), settings)
         R = problem.coefficients(solution.point)
         self._store(data, kernel, nystroem, R)
         self.intercept_ = solution.point.step.intercept
-        self.utility_ = utility
-        self.truncation_ = truncation
         F = problem.evaluate(R, self.intercept_)[0]
-        self._judge_labels(given, F[place], _num_samples(X))
-        self._conclude(solution, settings.tol)
-        return self
+        self._judge_labels(given, F[place], n_samples)
+        self._warn_of_collapse(float(np.abs(F).max()))
+        return solution
+
+    def _fit_partitions(self, data: PartitionedSet, settings: Settings) -> Solution[RobustPoint]:
+        """Fit to rows in partitions: by the interior point, which takes sums over them."""
+        kernel, nystroem = self._kernel_of(data)
+        width = self._width(data, nystroem)
+        rows = data.restricted(np.any(self.utility_, axis=1)).blocks.map(features_at_hand, nystroem, keep=True)
+
+        def state(utility: NDArray[np.float64], truncation: float) -> PartitionedRobust:
+            blocks = rows.map(_robust_block, self.C * utility, truncation, self.fit_intercept, self.loss)
+            return PartitionedRobust(blocks, width, data.n_classes, truncation, self.fit_intercept)
+
+        problem = state(self.utility_, self.truncation_)
+        solution = self._solve(state, InteriorPoint(), settings)
+        self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
+        self.intercept_ = solution.point.step.intercept
+        self.suspicion_, self.suspect_labels_ = None, None
+        self._warn_of_collapse(problem.reached(solution.point)[0].reduce(max, _largest_score))
+        return solution
 
     def _check_arguments(self) -> Settings:
         """Check every argument that needs no data."""
@@ -272,7 +307,7 @@ class RobustSVC(KernelClassifier):
             check_choice("starts", start, STARTS)
         return settings
 
-    def _utilities(self, data: TrainingSet) -> NDArray[np.float64]:
+    def _utilities(self, data: TrainingSet | PartitionedSet) -> NDArray[np.float64]:
         if self.cost_matrix is not None:
             return utility_of_costs(data.costs)
         utility = resolve_utility(self.utility, data.classes)
@@ -300,42 +335,65 @@ class RobustSVC(KernelClassifier):
         return float(self.truncation)
 
     def _solve(
-        self, problem: RobustProblem, data: TrainingSet, settings: Settings
-    ) -> dict[str, Solution[RobustPoint]]:
-        """Run the DC algorithm from every start that can lead to a different solution."""
+        self,
+        state: Callable[[NDArray[np.float64], float], RobustProblem | PartitionedRobust],
+        convex: Solver,
+        settings: Settings,
+    ) -> Solution[RobustPoint]:
+        """Run the DC algorithm from every start that can lead to a different solution; keep the best."""
         observer = self._observer()
-        convex = convex_solver(problem)
         algorithm = DCAlgorithm(convex, self.max_dc_iter, go_on=isinstance(convex, ProximalNewton))
         names = dict.fromkeys(self.starts)
-        if np.isneginf(problem.truncation):
-            names = {"utility": None}
-        plain = replace(problem, weight=self.C * data.weights[:, None] * np.eye(data.n_classes)[data.labels])
-        if np.array_equal(plain.weight * problem.weight.max(), problem.weight * plain.weight.max()):
+        identity = np.eye(len(self.utility_))
+        if np.isneginf(self.truncation_) or np.array_equal(self.utility_, self.utility_.max() * identity):
             names = {"utility": None}
         solutions = {}
         for name in names:
-            scores = None
+            scores: Any = None
             if name == "identity":
-                untruncated = replace(plain, truncation=-np.inf)
+                untruncated = state(identity, -np.inf)
                 rough = replace(settings, tol=max(settings.tol, START_TOL))
-                point = algorithm.solve(untruncated, rough).point
-                scores = untruncated.evaluate(untruncated.coefficients(point), point.step.intercept)[0]
+                scores = untruncated.reached(algorithm.solve(untruncated, rough).point)[0]
+            problem = state(self.utility_, self.truncation_)
             solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
-        return solutions
+        self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)
+        self.dc_history_ = {
+            name: np.array([record.primal for record in found.history]) for name, found in solutions.items()
+        }
+        return solutions[self.start_]
 
     def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
         own = margins(F)[np.arange(len(F)), data.labels]
         self.suspicion_ = np.full(n_samples, np.nan)
         self.suspicion_[data.rows] = own
         self.suspect_labels_ = data.rows[own < self.truncation_]
-        if np.abs(F).max() < COLLAPSED:
+
+    def _warn_of_collapse(self, largest_score: float) -> None:
+        if largest_score < COLLAPSED:
             warnings.warn(
-                f"The scores of all training rows are within {np.abs(F).max():.1g} of zero and the predictions "
+                f"The scores of all training rows are within {largest_score:.1g} of zero and the predictions "
                 "noise: no class holds half of the expected utility, or C is too small. Use both starts, "
                 "truncation='auto', a larger C, or utilities nearer to the identity.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+
+
+def _robust_block(
+    rows: tuple[TrainingSet, FeatureGram],
+    scaled_utility: NDArray[np.float64],
+    truncation: float,
+    fit_intercept: bool,
+    loss: str,
+) -> RobustProblem:
+    """State the problem on the rows of a partition."""
+    data, gram = rows
+    weight = data.weights[:, None] * scaled_utility[data.labels]
+    return RobustProblem(gram, weight, truncation, fit_intercept, loss)
+
+
+def _largest_score(F: NDArray[np.float64]) -> float:
+    return float(np.abs(F).max())
 
 
 def convex_solver(problem: RobustProblem) -> Solver:

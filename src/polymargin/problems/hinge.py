@@ -10,11 +10,13 @@ example and class), or maxima over simplices (one simplex a pair).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.gram import Gram
+from polymargin.blocks import Blocks, total
+from polymargin.gram import FeatureGram, Gram
 from polymargin.problems.certificate import Certificate
 
 
@@ -95,8 +97,12 @@ class BoxLosses:
 
     def infeasibility(self, dual: NDArray[np.float64]) -> float:
         """Largest violation of the box, relative to the largest bound."""
-        worst = max(float(-dual.min()), float((dual - self.upper).max()), 0.0)
-        return worst / max(float(self.upper.max()), np.finfo(np.float64).tiny)
+        return _relative(*self.violation(dual))
+
+    def violation(self, dual: NDArray[np.float64]) -> tuple[float, float]:
+        """Largest violation of the box, and the largest bound, to which it is relative."""
+        worst = max(float(-dual.min(initial=0.0)), float((dual - self.upper).max(initial=0.0)))
+        return worst, float(self.upper.max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +174,17 @@ class SimplexLosses:
 
     def infeasibility(self, dual: NDArray[np.float64]) -> float:
         """Largest violation of a simplex, relative to its size."""
-        below = float((-dual.min(axis=1) / self.weight).max())
-        off = float((np.abs(dual.sum(axis=1) - self.weight) / self.weight).max())
-        return max(below, off, 0.0)
+        return _relative(*self.violation(dual))
+
+    def violation(self, dual: NDArray[np.float64]) -> tuple[float, float]:
+        """Largest violation of a simplex, relative to its size, and one."""
+        below = float((-dual.min(axis=1) / self.weight).max(initial=0.0))
+        off = float((np.abs(dual.sum(axis=1) - self.weight) / self.weight).max(initial=0.0))
+        return max(below, off), 1.0
+
+
+def _relative(violation: float, scale: float) -> float:
+    return violation / max(scale, np.finfo(np.float64).tiny)
 
 
 def lee_lin_wahba(labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses:
@@ -230,15 +244,122 @@ class HingeProblem:
         """
         R = self.coefficients(point.dual)
         H = self.gram.matmul(R) if scores is None else scores
-        F = H + point.intercept
-        half_norm = 0.5 * float(np.vdot(R, H))
-        primal = half_norm + self.losses.value(F)
-        if self.tilt is not None:
-            primal += float(np.vdot(self.tilt, F))
-        dual = self.losses.dual_linear(point.dual) - half_norm
-        infeasibility = self.losses.infeasibility(point.dual)
-        if self.fit_intercept:
+        return self.measure(point.dual, point.intercept, R, H).certificate(self.fit_intercept)
+
+    def measure(
+        self,
+        dual: NDArray[np.float64],
+        intercept: NDArray[np.float64],
+        R: NDArray[np.float64],
+        H: NDArray[np.float64],
+    ) -> "HingeMeasures":
+        """Return what certifies a point with coefficients `R` and scores ``H + intercept``."""
+        F = H + intercept
+        return HingeMeasures(
+            squared_norm=float(np.vdot(R, H)),
+            losses=self.losses.value(F),
+            tilted=0.0 if self.tilt is None else float(np.vdot(self.tilt, F)),
+            dual_linear=self.losses.dual_linear(dual),
+            violation=self.losses.violation(dual),
+            sizes=np.abs(R).sum(axis=0),
+            sums=R.sum(axis=0),
+            total_weight=self.losses.total_weight,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HingeMeasures:
+    """Sums over rows (of the violations, maxima) that certify a point.
+
+    Attributes
+    ----------
+    squared_norm : ``||W||^2``.
+    losses, tilted, dual_linear : parts of the objectives.
+    violation : largest violation of the dual constraints, and what it is relative to.
+    sizes, sums : (k,) column sums of ``|R|`` and R.
+    total_weight : of all losses.
+    """
+
+    squared_norm: float
+    losses: float
+    tilted: float
+    dual_linear: float
+    violation: tuple[float, float]
+    sizes: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    total_weight: float
+
+    def __add__(self, other: "HingeMeasures") -> "HingeMeasures":
+        return HingeMeasures(
+            self.squared_norm + other.squared_norm,
+            self.losses + other.losses,
+            self.tilted + other.tilted,
+            self.dual_linear + other.dual_linear,
+            (max(self.violation[0], other.violation[0]), max(self.violation[1], other.violation[1])),
+            self.sizes + other.sizes,
+            self.sums + other.sums,
+            self.total_weight + other.total_weight,
+        )
+
+    def certificate(self, fit_intercept: bool) -> Certificate:
+        """Return the certificate of all rows."""
+        half_norm = 0.5 * self.squared_norm
+        primal = half_norm + self.losses + self.tilted
+        infeasibility = _relative(*self.violation)
+        if fit_intercept:
             # where all coefficients nearly cancel, what is left of them is rounding of the weights
-            scale = max(float(np.abs(R).sum(axis=0).max()), 1e-4 * self.losses.total_weight)
-            infeasibility = max(infeasibility, float(np.abs(R.sum(axis=0)).max()) / scale)
-        return Certificate.of(primal, dual, infeasibility=infeasibility)
+            scale = max(float(self.sizes.max()), 1e-4 * self.total_weight)
+            infeasibility = max(infeasibility, float(np.abs(self.sums).max()) / scale)
+        return Certificate.of(primal, self.dual_linear - half_norm, infeasibility=infeasibility)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedPoint:
+    """A dual point in blocks, and the intercepts (k,)."""
+
+    dual: Blocks
+    intercept: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedHinge:
+    """One hinge machine on rows in blocks, of which only sums are taken.
+
+    Attributes
+    ----------
+    blocks : of `HingeProblem`, each on a `FeatureGram` of its rows.
+    n_features, n_classes : sizes of W.
+    fit_intercept : whether an unpenalised intercept is part of the scores.
+    """
+
+    blocks: Blocks
+    n_features: int
+    n_classes: int
+    fit_intercept: bool
+
+    def weights(self, point: PartitionedPoint) -> NDArray[np.float64]:
+        """Return W (n_features, k) ``= X'R``."""
+        return total(self.blocks, _pull_of_block, point.dual)
+
+    def certify(self, point: PartitionedPoint) -> Certificate:
+        """Measure a point afresh, by the sums that also certify rows in memory."""
+        measures = total(self.blocks, _measures_of_block, point.dual, point.intercept, self.weights(point))
+        return measures.certificate(self.fit_intercept)
+
+
+def features_of(problem: Any) -> Any:
+    """Return the features behind the inner products, where they are features."""
+    if not isinstance(problem.gram, FeatureGram):
+        raise TypeError("The interior point needs features: a FeatureGram, or a factor of the gram.")
+    return problem.gram.features
+
+
+def _pull_of_block(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(features_of(problem).T @ problem.coefficients(dual), dtype=np.float64)
+
+
+def _measures_of_block(
+    problem: HingeProblem, dual: NDArray[np.float64], intercept: NDArray[np.float64], W: NDArray[np.float64]
+) -> HingeMeasures:
+    H = np.asarray(features_of(problem) @ W, dtype=np.float64)
+    return problem.measure(dual, intercept, problem.coefficients(dual), H)

@@ -11,14 +11,23 @@ from which it then differs by a multiple of ``[s - u]_+`` in the same way.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
+from polymargin.blocks import Blocks, total
 from polymargin.gram import Gram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import (
+    HingePoint,
+    HingeProblem,
+    PartitionedHinge,
+    PartitionedPoint,
+    SimplexLosses,
+    features_of,
+)
 
 LOSSES = ("hinge", "exponential", "logistic")
 
@@ -130,10 +139,13 @@ class Linearisation:
 
 @dataclass(frozen=True, slots=True)
 class RobustPoint:
-    """The solution of a convex step, and the tangent that defined the step (None: no truncation)."""
+    """The solution of a convex step, and the tangent that defined the step (None: no truncation).
 
-    step: HingePoint
-    linearisation: Linearisation | None
+    They are a `HingePoint` and a `Linearisation`, or a `PartitionedPoint` and blocks of those.
+    """
+
+    step: Any
+    linearisation: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +185,11 @@ class RobustProblem:
         tilt = None if linearisation is None else linearisation.tilt
         return HingeProblem(self.gram, self.losses, self.fit_intercept, tilt)
 
+    @property
+    def n_pairs(self) -> int:
+        """Number of losses."""
+        return int(np.count_nonzero(self.weight))
+
     def linearise(
         self, F: NDArray[np.float64], previous: Linearisation | None = None, tolerance: float = 0.0
     ) -> Linearisation:
@@ -205,6 +222,24 @@ class RobustProblem:
         depth = self.truncation - F[losses.example, losses.anchor] + F[losses.example, linearisation.partner]
         return np.where(linearisation.truncated, depth, 0.0)
 
+    def is_repeated(self, linearisation: Linearisation, previous: Linearisation | None) -> bool:
+        """Tell whether a tangent is the previous one."""
+        return linearisation.equals(previous)
+
+    def vertices(self, linearisation: Linearisation | None) -> HingePoint:
+        """Dual start of a step: a truncated pair at its partner, which cancels its tilt, others at their class."""
+        losses = self.losses
+        dual = np.zeros((len(losses.weight), losses.n_classes))
+        slot = losses.anchor
+        if linearisation is not None:
+            slot = np.where(linearisation.truncated, linearisation.partner, slot)
+        dual[np.arange(len(slot)), slot] = losses.weight
+        return HingePoint(dual, np.zeros(losses.n_classes))
+
+    def reached(self, point: RobustPoint) -> tuple[NDArray[np.float64], float]:
+        """Return the scores of a point, and the objective (8) there."""
+        return self.evaluate(self.coefficients(point), point.step.intercept)
+
     def coefficients(self, point: RobustPoint) -> NDArray[np.float64]:
         """Return R (n, k) with ``h = K R``."""
         return self.convex_step(point.linearisation).coefficients(point.step.dual)
@@ -236,11 +271,105 @@ class RobustProblem:
         step = self.convex_step(point.linearisation).certify(point.step)
         if np.isneginf(self.truncation):
             return step
-        constant = 0.0 if point.linearisation is None else point.linearisation.constant
-        primal = step.primal + constant
-        missed = primal - self.evaluate(self.coefficients(point), point.step.intercept)[1]
-        dual = step.dual + constant - max(0.0, missed)
-        return Certificate.of(primal, dual, infeasibility=step.infeasibility, kind="stationary")
+        return _stationary(step, self.constant_of(point.linearisation), self.reached(point)[1])
+
+    def constant_of(self, linearisation: Linearisation | None) -> float:
+        """Return the value of a tangent at zero scores."""
+        return 0.0 if linearisation is None else linearisation.constant
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedRobust:
+    """One robust machine on rows in partitions, of which only sums are taken; `RobustProblem` says what they mean.
+
+    Attributes
+    ----------
+    blocks : of `RobustProblem`, each on a `FeatureGram` of its rows.
+    n_features, n_classes : sizes of the weights W.
+    truncation, fit_intercept : those of the blocks.
+    """
+
+    blocks: Blocks
+    n_features: int
+    n_classes: int
+    truncation: float
+    fit_intercept: bool
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of losses."""
+        return total(self.blocks, _count_pairs)
+
+    def convex_step(self, linearisation: Blocks | None = None) -> PartitionedHinge:
+        """Return the convex problem whose concave part is frozen at tangents (None: left out)."""
+        blocks = self.blocks.map(RobustProblem.convex_step, linearisation)
+        return PartitionedHinge(blocks, self.n_features, self.n_classes, self.fit_intercept)
+
+    def linearise(self, F: Blocks, previous: Blocks | None = None, tolerance: float = 0.0) -> Blocks:
+        """Take the tangents of the concave part at the scores `F`."""
+        return self.blocks.map(RobustProblem.linearise, F, previous, tolerance, keep=True)
+
+    def is_repeated(self, linearisation: Blocks, previous: Blocks | None) -> bool:
+        """Tell whether the tangents are the previous ones."""
+        return linearisation.reduce(_both, Linearisation.equals, previous)
+
+    def vertices(self, linearisation: Blocks | None) -> PartitionedPoint:
+        """Return the dual start of a step."""
+        dual = self.blocks.map(_vertices_of_block, linearisation)
+        return PartitionedPoint(dual, np.zeros(self.n_classes))
+
+    def weights(self, point: RobustPoint) -> NDArray[np.float64]:
+        """Return W (n_features, k) of a point."""
+        return self.convex_step(point.linearisation).weights(point.step)
+
+    def reached(self, point: RobustPoint) -> tuple[Blocks, float]:
+        """Return the scores of a point, in partitions, and the objective (8) there."""
+        return self.evaluate(self.weights(point), point.step.intercept)
+
+    def evaluate(self, W: NDArray[np.float64], intercept: NDArray[np.float64]) -> tuple[Blocks, float]:
+        """Return the scores, in partitions, of weights W and intercepts, and the objective (8) there."""
+        F = self.blocks.map(_scores_of_block, W, intercept)
+        return F, 0.5 * float(np.vdot(W, W)) + total(self.blocks, RobustProblem.truncated_losses, F)
+
+    def certify(self, point: RobustPoint) -> Certificate:
+        """Measure a point afresh, by the sums that also certify rows in memory."""
+        step = self.convex_step(point.linearisation).certify(point.step)
+        if np.isneginf(self.truncation):
+            return step
+        return _stationary(step, self.constant_of(point.linearisation), self.reached(point)[1])
+
+    def constant_of(self, linearisation: Blocks | None) -> float:
+        """Return the value of the tangents at zero scores."""
+        return 0.0 if linearisation is None else total(linearisation, _constant)
+
+
+def _stationary(step: Certificate, constant: float, objective: float) -> Certificate:
+    """Certify a point by its last convex step, the value of the step's tangent at zero, and the objective."""
+    primal = step.primal + constant
+    dual = step.dual + constant - max(0.0, primal - objective)
+    return Certificate.of(primal, dual, infeasibility=step.infeasibility, kind="stationary")
+
+
+def _count_pairs(problem: RobustProblem) -> int:
+    return problem.n_pairs
+
+
+def _constant(linearisation: Linearisation) -> float:
+    return linearisation.constant
+
+
+def _both(one: bool, other: bool) -> bool:
+    return one and other
+
+
+def _vertices_of_block(problem: RobustProblem, linearisation: Linearisation | None) -> NDArray[np.float64]:
+    return problem.vertices(linearisation).dual
+
+
+def _scores_of_block(
+    problem: RobustProblem, W: NDArray[np.float64], intercept: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return np.asarray(features_of(problem) @ W, dtype=np.float64) + intercept
 
 
 def margins(F: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -44,10 +44,18 @@ class GeneralBlocks:
     direction: _Slots
     candidate: _Slots
 
-    def __init__(self, slots: Slots, basis: Array, alpha: Array, slack: Array, epigraph: Array):
+    def __init__(
+        self,
+        slots: Slots,
+        basis: Array,
+        alpha: Array,
+        slack: Array,
+        epigraph: Array,
+        mean_weight: float | None = None,
+    ):
         self.slots, self.basis = slots, basis
         self.at = _Slots(alpha, slack, epigraph)
-        self.share = (slots.weight / slots.weight.mean())[:, None]
+        self.share = (slots.weight / (slots.weight.mean() if mean_weight is None else mean_weight))[:, None]
 
     @property
     def alpha(self) -> Array:

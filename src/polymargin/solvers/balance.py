@@ -10,32 +10,36 @@ and t minimises a smooth convex function of k - 1 unknowns (Newton). Entries at 
 optimum, where the free entries have zero gradient, the repair costs the dual objective only a second-order term.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
+from polymargin.blocks import Blocks, OneBlock, total
 from polymargin.problems.hinge import BoxLosses, HingeProblem, SimplexLosses
 from polymargin.solvers._slots import row_sums
 
 _BLENDS = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
 _EXACT = 1e-13
 
-Balance = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]
-"""From t to the entries, the column sums of what they contribute to -R, and the Jacobian of these sums."""
-
 
 def balanced(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return a point near `dual` with zero column sums, or None if Newton found none.
+    """Return a point near `dual` with zero column sums, or None if Newton found none."""
+    repaired = balanced_blocks(OneBlock(problem), OneBlock(dual))
+    return None if repaired is None else repaired.block  # type: ignore[attr-defined]
+
+
+def balanced_blocks(problems: Blocks, dual: Blocks) -> Blocks | None:
+    """Return blocks of a point near `dual` whose columns of R sum to zero over all, or None if Newton found none.
 
     Where the free entries cannot make up for the imbalance, all are drawn off their bounds a little first.
     """
-    dual = np.where(forced_to_zero(problem.losses), 0.0, dual) if isinstance(problem.losses, BoxLosses) else dual
+    usable = usable_pairs(*problems.reduce(_either, _present))
+    dual = dual.map(_cleared, problems, usable, keep=True)
     for blend in _BLENDS:
-        blended = dual + blend * (_centre(problem.losses) - dual) if blend else dual
-        repaired = _on_face(problem, blended)
+        repaired = _on_face(problems, dual.map(_blended, problems, usable, blend, keep=True) if blend else dual)
         if repaired is not None:
             return repaired
     return None
@@ -50,52 +54,79 @@ def resting_dual(losses: BoxLosses | SimplexLosses) -> NDArray[np.float64]:
     return dual
 
 
-def forced_to_zero(losses: BoxLosses) -> NDArray[np.bool_]:
-    """Tell which entries are zero at every balanced point (because some costs are zero).
+def forced_to_zero(losses: BoxLosses, usable: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+    """Tell which entries are zero at every balanced point (because some costs are zero)."""
+    if usable is None:
+        usable = usable_pairs(_present_pairs(losses), losses.is_absolute)
+    return ~usable[losses.labels] | (losses.upper == 0)
+
+
+def usable_pairs(present: NDArray[np.bool_], is_absolute: bool) -> NDArray[np.bool_]:
+    """Tell which pairs (own class, class) of those `present` can be other than zero at a balanced point.
 
     Weston-Watkins: u is a flow from class y to class j, and balance means circulation, so only arcs within a
     strongly connected component carry any. Lee-Lin-Wahba: all columns have the same sum, so one empty column
     empties all.
     """
-    k = losses.n_classes
-    present = np.zeros((k, k), dtype=bool)
+    if is_absolute:
+        return np.full(present.shape, bool(present.any(axis=0).all()))
+    component = connected_components(present, connection="strong")[1]
+    return component[:, None] == component[None, :]
+
+
+def _present_pairs(losses: BoxLosses) -> NDArray[np.bool_]:
+    present = np.zeros((losses.n_classes, losses.n_classes), dtype=bool)
     np.logical_or.at(present, losses.labels, losses.upper > 0)
-    if losses.is_absolute:
-        usable = np.full((k, k), bool(present.any(axis=0).all()))
-    else:
-        component = connected_components(present, connection="strong")[1]
-        usable = component[:, None] == component[None, :]
-    return ~usable[losses.labels] | (losses.upper == 0)
+    return present
 
 
-def _centre(losses: BoxLosses | SimplexLosses) -> NDArray[np.float64]:
+def _present(problem: HingeProblem) -> tuple[NDArray[np.bool_], bool]:
+    """Return the pairs of classes with hinges, and whether these see single scores; simplices have all pairs."""
+    if isinstance(problem.losses, BoxLosses):
+        return _present_pairs(problem.losses), problem.losses.is_absolute
+    return np.ones((problem.losses.n_classes, problem.losses.n_classes), dtype=bool), False
+
+
+def _either(
+    first: tuple[NDArray[np.bool_], bool], second: tuple[NDArray[np.bool_], bool]
+) -> tuple[NDArray[np.bool_], bool]:
+    return first[0] | second[0], first[1]
+
+
+def _cleared(dual: NDArray[np.float64], problem: HingeProblem, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
+    losses = problem.losses
+    return np.where(forced_to_zero(losses, usable), 0.0, dual) if isinstance(losses, BoxLosses) else dual
+
+
+def _blended(
+    dual: NDArray[np.float64], problem: HingeProblem, usable: NDArray[np.bool_], blend: float
+) -> NDArray[np.float64]:
+    """Draw the point off its bounds, towards the centre."""
+    losses = problem.losses
     if isinstance(losses, BoxLosses):
-        return np.where(forced_to_zero(losses), 0.0, losses.upper / 2)
-    return np.broadcast_to(losses.weight[:, None] / losses.n_classes, (len(losses.weight), losses.n_classes))
+        centre = np.where(forced_to_zero(losses, usable), 0.0, losses.upper / 2)
+    else:
+        centre = np.broadcast_to(losses.weight[:, None] / losses.n_classes, dual.shape)
+    return dual + blend * (centre - dual)
 
 
-def _on_face(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
     """Balance `dual` by its free entries alone, if they can."""
-    R = problem.coefficients(dual)
-    sums = R.sum(axis=0)
-    scale = max(float(np.abs(R).sum(axis=0).max()), np.finfo(np.float64).tiny)
+    sums, sizes = total(problems, _column_sums, dual)
+    scale = max(float(sizes.max()), np.finfo(np.float64).tiny)
     if np.abs(sums).max() <= _EXACT * scale:
         return dual
-    free, balance = (
-        _box_face(problem.losses, dual)
-        if isinstance(problem.losses, BoxLosses)
-        else _simplex_face(problem.losses, dual)
-    )
-    if not free.any():
-        return None
+    faces = problems.map(_face, dual, keep=True)
     t = np.zeros(len(sums))
-    entries, start, jacobian = balance(t)
+    start, jacobian, n_free = total(faces, _sums_at, t)
+    if not n_free:
+        return None
     residual = sums
     for _ in range(50):
         step = np.linalg.lstsq(jacobian, residual, rcond=1e-12)[0]
         length = min(1.0, 10.0 / max(np.abs(step).max(), 1e-300))
         while length > 1e-6:
-            entries, now, jacobian = balance(t + length * step)
+            now, jacobian, _ = total(faces, _sums_at, t + length * step)
             following = sums + start - now
             if np.abs(following).max() < np.abs(residual).max():
                 break
@@ -104,41 +135,97 @@ def _on_face(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.flo
             return None
         t, residual = t + length * step, following
         if np.abs(residual).max() <= _EXACT * scale:
-            repaired = dual.copy()
-            repaired[free] = entries
-            return repaired
+            return dual.map(_moved, faces, t, keep=True)
     return None
 
 
-def _box_face(losses: BoxLosses, dual: NDArray[np.float64]) -> tuple[NDArray[np.bool_], Balance]:
-    upper, k = losses.upper, losses.n_classes
-    free = (dual > 0) & (dual < upper)
-    example, column = np.nonzero(free)
-    group = losses.labels[example] * k + column
-    directions = losses.directions.reshape(k * k, k)
-    bounds = upper[free]
-    position = logit(dual[free] / bounds)
-
-    def balance(t):
-        fraction = expit(position + (directions @ t)[group])
-        entries = bounds * fraction
-        slopes = np.bincount(group, entries * (1 - fraction), minlength=k * k)
-        sums = np.bincount(group, entries, minlength=k * k) @ directions
-        return entries, sums, directions.T @ (slopes[:, None] * directions)
-
-    return free, balance
+def _column_sums(
+    problem: HingeProblem, dual: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    R = problem.coefficients(dual)
+    return R.sum(axis=0), np.abs(R).sum(axis=0)
 
 
-def _simplex_face(losses: SimplexLosses, dual: NDArray[np.float64]) -> tuple[NDArray[np.bool_], Balance]:
-    pairs = np.flatnonzero((dual > 0).sum(axis=1) > 1)
-    free = np.zeros(dual.shape, dtype=bool)
-    free[pairs] = True
-    weight, start = losses.weight[pairs], dual[pairs]
+def _face(problem: HingeProblem, dual: NDArray[np.float64]) -> "_BoxFace | _SimplexFace":
+    losses = problem.losses
+    return _BoxFace.of(losses, dual) if isinstance(losses, BoxLosses) else _SimplexFace.of(losses, dual)
 
-    def balance(t):
-        block = start * np.exp(t - t.max())
-        block *= (weight / row_sums(block))[:, None]
-        sums = np.ones(len(pairs)) @ block
-        return block.ravel(), sums, np.diag(sums) - block.T @ (block / weight[:, None])
 
-    return free, balance
+def _sums_at(
+    face: "_BoxFace | _SimplexFace", t: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    return *face.sums(t), int(np.count_nonzero(face.free))
+
+
+def _moved(
+    dual: NDArray[np.float64], face: "_BoxFace | _SimplexFace", t: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    repaired = dual.copy()
+    repaired[face.free] = face.entries(t)
+    return repaired
+
+
+@dataclass(frozen=True, slots=True)
+class _BoxFace:
+    """The entries strictly within their bounds, as a function of the multipliers t."""
+
+    free: NDArray[np.bool_]
+    group: NDArray[np.intp]
+    directions: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+    position: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, losses: BoxLosses, dual: NDArray[np.float64]) -> "_BoxFace":
+        upper, k = losses.upper, losses.n_classes
+        free = (dual > 0) & (dual < upper)
+        example, column = np.nonzero(free)
+        group = losses.labels[example] * k + column
+        bounds = upper[free]
+        return cls(free, group, losses.directions.reshape(k * k, k), bounds, logit(dual[free] / bounds))
+
+    def _fractions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        return expit(self.position + (self.directions @ t)[self.group])
+
+    def entries(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the free entries at t."""
+        return self.bounds * self._fractions(t)
+
+    def sums(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
+        fraction, directions = self._fractions(t), self.directions
+        entries = self.bounds * fraction
+        slopes = np.bincount(self.group, entries * (1 - fraction), minlength=len(directions))
+        sums = np.bincount(self.group, entries, minlength=len(directions)) @ directions
+        return sums, directions.T @ (slopes[:, None] * directions)
+
+
+@dataclass(frozen=True, slots=True)
+class _SimplexFace:
+    """The blocks with more than one positive entry, as a function of the multipliers t."""
+
+    free: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    start: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, losses: SimplexLosses, dual: NDArray[np.float64]) -> "_SimplexFace":
+        pairs = np.flatnonzero((dual > 0).sum(axis=1) > 1)
+        free = np.zeros(dual.shape, dtype=bool)
+        free[pairs] = True
+        return cls(free, losses.weight[pairs], dual[pairs])
+
+    def _block(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        block = self.start * np.exp(t - t.max())
+        block *= (self.weight / row_sums(block))[:, None]
+        return block
+
+    def entries(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the free entries at t."""
+        return self._block(t).ravel()
+
+    def sums(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
+        block = self._block(t)
+        sums = np.ones(len(block)) @ block
+        return sums, np.diag(sums) - block.T @ (block / self.weight[:, None])

@@ -13,13 +13,15 @@ by d.c. algorithms. Journal of Global Optimization 11, 253-285. Aragon Artacho, 
 P. T. (2018). Accelerating the DC algorithm for smooth functions. Mathematical Programming 169, 95-118.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.problems.hinge import HingePoint
-from polymargin.problems.robust import Linearisation, RobustPoint, RobustProblem
+from polymargin.blocks import Blocks
+from polymargin.problems.robust import PartitionedRobust, RobustPoint, RobustProblem
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Solver, Status
 
 START_TOL = 1e-2
@@ -42,32 +44,35 @@ class DCAlgorithm:
 
     def solve(
         self,
-        problem: RobustProblem,
+        problem: RobustProblem | PartitionedRobust,
         settings: Settings,
         *,
-        start: NDArray[np.float64] | None = None,
+        start: Any = None,
         observer: Observer | None = None,
     ) -> Solution[RobustPoint]:
         """Run from the scores `start` (n, k); from the untruncated solution if None.
 
-        The history holds the objective after every step; limits on iterations in `settings` are the steps'.
+        Scores of a problem in partitions are blocks. The history holds the objective after every step; limits on
+        iterations in `settings` are the steps'.
         """
-        tangent = None if start is None else problem.linearise(start)
-        point, previous = RobustPoint(_vertices(problem, None), None), None
-        warm = None if tangent is None else _vertices(problem, tangent)
+        tangent: Any = None if start is None else problem.linearise(start)
+        point, previous = RobustPoint(problem.vertices(None), None), None
+        warm = None if tangent is None else problem.vertices(tangent)
+        n_pairs = problem.n_pairs
         with Progress(Settings(settings.tol, self.max_steps, settings.time_limit), observer) as progress:
             for _ in progress:
                 exactly = bool(np.isneginf(problem.truncation))
+                constant = problem.constant_of(tangent)
                 while True:
-                    step_settings = _step_settings(settings, progress, tangent, previous, exactly=exactly)
+                    step_settings = _step_settings(settings, progress, constant, previous, exactly=exactly)
                     step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
                     reached = RobustPoint(step.point, tangent)
-                    here = _Scores.of(problem, reached)
-                    ahead = here if previous is None else here.boosted(problem, previous)
-                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / len(problem.losses.weight)
-                    following = problem.linearise(ahead.F, tangent, off_by)
-                    settled = following.equals(tangent)
-                    warm = step.point if self.go_on else _vertices(problem, following)
+                    here: Any = _scores_of(problem, reached)
+                    ahead: Any = here if previous is None else here.boosted(problem, previous)
+                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / n_pairs
+                    following: Any = problem.linearise(ahead.F, tangent, off_by)
+                    settled = problem.is_repeated(following, tangent)
+                    warm = step.point if self.go_on else problem.vertices(following)
                     if exactly or not settled or step.certificate.within(0.1 * settings.tol):
                         break
                     exactly = True
@@ -86,21 +91,39 @@ class DCAlgorithm:
 
 
 def _step_settings(
-    settings: Settings,
-    progress: Progress,
-    tangent: Linearisation | None,
-    previous: "_Scores | None",
-    *,
-    exactly: bool,
+    settings: Settings, progress: Progress, constant: float, previous: Any, *, exactly: bool
 ) -> Settings:
-    """Return when to stop a convex step: after most of its descent from the `previous` scores, or exactly."""
+    """Return when to stop a convex step: after most of its descent from the `previous` scores, or exactly.
+
+    The step's objective is that of the algorithm less the `constant` of its tangent.
+    """
     tol, reference = 0.1 * settings.tol, None
     if not exactly and previous is None:
         tol = max(tol, START_TOL)
     elif not exactly and previous is not None:
-        reference = previous.objective - (0.0 if tangent is None else tangent.constant)
+        reference = previous.objective - constant
     left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
     return Settings(tol, settings.max_iter, left, reference)
+
+
+def _scores_of(problem: RobustProblem | PartitionedRobust, point: RobustPoint) -> "_Scores | _PartitionedScores":
+    """Evaluate a point."""
+    if isinstance(problem, PartitionedRobust):
+        return _PartitionedScores.of(problem, problem.weights(point), point.step.intercept)
+    R = problem.coefficients(point)
+    F, objective = problem.evaluate(R, point.step.intercept)
+    return _Scores(R, F - point.step.intercept, F, objective)
+
+
+def _farthest(objective_at: Callable[[float], float], objective: float) -> float:
+    """Return the multiple of a step up to which the objective falls beyond its end; zero for none."""
+    best = 0.0
+    for length in BOOSTS:
+        value = objective_at(length)
+        if value >= objective:
+            break
+        best, objective = length, value
+    return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,33 +135,45 @@ class _Scores:
     F: NDArray[np.float64]
     objective: float
 
-    @classmethod
-    def of(cls, problem: RobustProblem, point: RobustPoint) -> "_Scores":
-        """Evaluate a point."""
-        R = problem.coefficients(point)
-        F, objective = problem.evaluate(R, point.step.intercept)
-        return cls(R, F - point.step.intercept, F, objective)
-
     def boosted(self, problem: RobustProblem, previous: "_Scores") -> "_Scores":
         """Return the point beyond this one, on the line from the `previous`, up to which the objective falls."""
         dR, dH, dF = self.R - previous.R, self.H - previous.H, self.F - previous.F
         square, linear, constant = np.vdot(dR, dH), np.vdot(self.R, dH), np.vdot(self.R, self.H)
-        best, objective = 0.0, self.objective
-        for length in BOOSTS:
+
+        def objective_at(length: float) -> float:
             penalty = 0.5 * float(constant + 2.0 * length * linear + length**2 * square)
-            value = penalty + problem.truncated_losses(self.F + length * dF)
-            if value >= objective:
-                break
-            best, objective = length, value
+            return penalty + problem.truncated_losses(self.F + length * dF)
+
+        best = _farthest(objective_at, self.objective)
         if best == 0.0:
             return self
-        return _Scores(self.R + best * dR, self.H + best * dH, self.F + best * dF, objective)
+        return _Scores(self.R + best * dR, self.H + best * dH, self.F + best * dF, objective_at(best))
 
 
-def _vertices(problem: RobustProblem, tangent: Linearisation | None) -> HingePoint:
-    """Dual start of a step: a truncated pair at its partner, which cancels its tilt, another at its own class."""
-    losses = problem.losses
-    dual = np.zeros((len(losses.weight), losses.n_classes))
-    slot = losses.anchor if tangent is None else np.where(tangent.truncated, tangent.partner, losses.anchor)
-    dual[np.arange(len(slot)), slot] = losses.weight
-    return HingePoint(dual, np.zeros(losses.n_classes))
+@dataclass(frozen=True, slots=True)
+class _PartitionedScores:
+    """The same of rows in partitions, by the weights W (n_features, k) and the intercept; F is in blocks."""
+
+    W: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    F: Blocks
+    objective: float
+
+    @classmethod
+    def of(
+        cls, problem: PartitionedRobust, W: NDArray[np.float64], intercept: NDArray[np.float64]
+    ) -> "_PartitionedScores":
+        """Evaluate weights and intercept."""
+        return cls(W, intercept, *problem.evaluate(W, intercept))
+
+    def boosted(self, problem: PartitionedRobust, previous: "_PartitionedScores") -> "_PartitionedScores":
+        """Return the point beyond this one, on the line from the `previous`, up to which the objective falls."""
+
+        def beyond(length: float) -> "_PartitionedScores":
+            W = self.W + length * (self.W - previous.W)
+            return _PartitionedScores.of(
+                problem, W, self.intercept + length * (self.intercept - previous.intercept)
+            )
+
+        best = _farthest(lambda length: beyond(length).objective, self.objective)
+        return beyond(best) if best else self

@@ -15,28 +15,31 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 
 from collections.abc import Callable
 from copy import copy
-from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from polymargin._native.simplex_blocks import DenseSystem
 from polymargin.coding import zero_sum_basis
-from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import HingePoint, HingeProblem
-from polymargin.solvers._blocks import GeneralBlocks, SimplexBlocks, blocks_of
-from polymargin.solvers._slots import Array, row_sums, slots_of
-from polymargin.solvers.balance import balanced
+from polymargin.problems.hinge import HingePoint, HingeProblem, PartitionedHinge, PartitionedPoint, features_of
+from polymargin.solvers._blocks import SimplexBlocks, blocks_of
+from polymargin.solvers._rows import (
+    Part,
+    PartitionedRows,
+    PartSummary,
+    Rows,
+    feasible_dual,
+    first_slots,
+    with_ones,
+)
+from polymargin.solvers._slots import Array, slots_of
+from polymargin.solvers.balance import balanced, balanced_blocks
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
 Solve = Callable[[Array], Array]
-
-CHUNK_ENTRIES = 2**18
-"""Entries of the features that are weighted at a time: about the size of a core's cache."""
 
 PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
 """Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
@@ -70,19 +73,19 @@ class InteriorPoint:
 
     def solve(
         self,
-        problem: HingeProblem,
+        problem: HingeProblem | PartitionedHinge,
         settings: Settings,
         *,
-        start: HingePoint | None = None,
+        start: Any = None,
         observer: Observer | None = None,
-    ) -> Solution[HingePoint]:
-        """Solve `problem`; of a `start` the dual point is used, drawn into the interior."""
-        # what does not depend on the tilt is kept from one step of the DC algorithm to the next
-        if self._model is None or not self._model.fits(problem):
-            self._model = _Model(problem, self.features)
-        model = self._model.tilted(problem)
-        system = _first_system(model, start)
-        best: tuple[HingePoint, Certificate] | None = None
+    ) -> Solution:
+        """Solve `problem`; of a `start` the dual point is used, drawn into the interior.
+
+        Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions.
+        """
+        model = self._model_of(problem)
+        system = model.first_system(start)
+        best: Judged | None = None
         idle = short = 0
         with Progress(settings, observer) as progress:
             for _ in progress:
@@ -105,29 +108,58 @@ class InteriorPoint:
             best = model.better(best, system)
         return progress.finish(*best)
 
+    def _model_of(self, problem: HingeProblem | PartitionedHinge) -> "_Model | _PartitionedModel":
+        if isinstance(problem, PartitionedHinge):
+            return _PartitionedModel(problem)
+        # what does not depend on the tilt is kept from one step of the DC algorithm to the next
+        if self._model is None or not self._model.fits(problem):
+            self._model = _Model(problem, self.features)
+        return self._model.tilted(problem)
 
-class _Model:
-    """What stays fixed over the iterations: features with a column of ones, slots, basis."""
 
-    def __init__(self, problem: HingeProblem, features: Any):
-        if features is None:
-            if not isinstance(problem.gram, FeatureGram):
-                raise TypeError("The interior point needs features: a FeatureGram, or a factor of the gram.")
-            features = problem.gram.features
-        self.problem = problem
-        self.slots = slots_of(problem.losses)
-        self.basis = zero_sum_basis(problem.losses.n_classes)
-        self.features = _with_ones(features) if problem.fit_intercept else features
-        if not sparse.issparse(self.features):
-            self.features = np.ascontiguousarray(self.features, dtype=np.float64)
-        self.penalty = np.ones(self.features.shape[1])
+Judged = tuple[Any, Certificate]
+"""A point and its certificate."""
+
+
+class _Unknowns:
+    """What stays fixed over the iterations of the unknowns Z (k-1, p), whatever the rows."""
+
+    def __init__(self, problem: HingeProblem | PartitionedHinge, n_classes: int, n_features: int, atoms: Array):
+        self.basis = zero_sum_basis(n_classes)
+        self.penalty = np.ones(n_features + problem.fit_intercept)
         if problem.fit_intercept:
             self.penalty[-1] = 0.0
         self.damping = np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), self.basis.shape[1])
-        self.products = _products(self.features)
-        coordinates = self.slots.atoms @ self.basis
+        coordinates = atoms @ self.basis
         self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
-        self.tilt = np.zeros((self.basis.shape[1], self.features.shape[1]))
+        self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
+
+    def tilted(self, tilt: Array) -> "_Unknowns":
+        """Return the same with the pull of a tilt."""
+        unknowns = copy(self)
+        unknowns.tilt = np.ascontiguousarray(tilt)
+        return unknowns
+
+    def normal_matrix(self, grams: Array) -> Array:
+        """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
+        m, p = self.tilt.shape
+        matrix = (
+            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+        )
+        matrix.flat[:: m * p + 1] += self.damping
+        return matrix
+
+
+class _Model:
+    """Rows in memory: features with a column of ones, slots."""
+
+    def __init__(self, problem: HingeProblem, features: Any):
+        features = features_of(problem) if features is None else features
+        self.problem = problem
+        self.slots = slots_of(problem.losses)
+        self.unknowns = _Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
+        self.features = with_ones(features, problem.fit_intercept)
+        self.products = _products(self.features)
 
     def fits(self, problem: HingeProblem) -> bool:
         """Tell whether a problem differs from the model's by its tilt alone."""
@@ -139,30 +171,31 @@ class _Model:
         model = copy(self)
         model.problem = problem
         if problem.tilt is not None:
-            model.tilt = np.ascontiguousarray(self.pull(problem.tilt @ self.basis))
+            model.unknowns = self.unknowns.tilted((self.features.T @ (problem.tilt @ self.unknowns.basis)).T)
         return model
 
-    def scores(self, Z: Array) -> Array:
-        """Return the scores in the zero-sum basis (n, k-1)."""
-        return self.features @ Z.T
-
-    def pull(self, Q: Array) -> Array:
-        """Return ``Q'X``: a sum over rows."""
-        return (self.features.T @ Q).T
-
-    def normal_matrix(self, blocks: GeneralBlocks | SimplexBlocks) -> Array:
-        """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
-        m, p = self.basis.shape[1], self.features.shape[1]
-        grams = weighted_grams(self.features, self.products, len(self.slots.atoms), blocks.atom_weights)
-        matrix = (
-            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+    def first_system(self, start: HingePoint | None) -> "_NewtonSystem | DenseSystem":
+        """Return the system at the first iterate."""
+        slots, unknowns = self.slots, self.unknowns
+        alpha, slack, epigraph = first_slots(
+            slots, float(slots.offsets.max()), None if start is None else start.dual
         )
-        matrix.flat[:: m * p + 1] += self.damping
-        return matrix
+        blocks = blocks_of(slots, unknowns.basis, alpha, slack, epigraph)
+        Z = np.zeros_like(unknowns.tilt)
+        if isinstance(blocks, SimplexBlocks) and self.products is not None:
+            return DenseSystem(
+                blocks,
+                self.features,
+                self.products,
+                unknowns.outer,
+                unknowns.penalty,
+                unknowns.tilt,
+                Z,
+                INTERCEPT_DAMPING,
+            )
+        return _NewtonSystem(unknowns, Rows(self.features, blocks, len(slots.atoms), self.products), Z)
 
-    def better(
-        self, best: tuple[HingePoint, Certificate] | None, system: "_NewtonSystem | DenseSystem"
-    ) -> tuple[HingePoint, Certificate]:
+    def better(self, best: Judged | None, system: "_NewtonSystem | DenseSystem") -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
         point = self.point(system)
         certificate = self.problem.certify(point)
@@ -170,14 +203,42 @@ class _Model:
 
     def point(self, system: "_NewtonSystem | DenseSystem") -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
-        alpha = system.blocks.alpha
-        dual = self.slots.to_dual(alpha * (self.slots.weight / row_sums(alpha))[:, None])
-        intercept = np.zeros(len(self.basis))
+        dual = feasible_dual(self.slots, system.blocks.alpha)
+        if not self.problem.fit_intercept:
+            return HingePoint(dual, np.zeros(len(self.unknowns.basis)))
+        repaired = balanced(self.problem, dual)
+        return HingePoint(dual if repaired is None else repaired, self.unknowns.basis @ system.Z[:, -1])
+
+
+class _PartitionedModel:
+    """Rows in partitions, known by sums over them."""
+
+    def __init__(self, problem: PartitionedHinge):
+        self.problem = problem
+        self.parts = problem.blocks.map(Part.of, keep=True)
+        self.summary = self.parts.reduce(PartSummary.__add__, Part.summary)
+        unknowns = _Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
+        self.unknowns = unknowns.tilted(self.summary.tilt)
+
+    def first_system(self, start: PartitionedPoint | None) -> "_NewtonSystem":
+        """Return the system at the first iterate."""
+        dual, summary = None if start is None else start.dual, self.summary
+        mean_weight = summary.weight / summary.n_losses
+        rows = PartitionedRows(
+            self.parts.map(Part.first_rows, summary.offset, dual, mean_weight, keep=True), summary.n_smooth > 0
+        )
+        return _NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
+
+    def better(self, best: Judged | None, system: Any) -> Judged:
+        """Certify the system's iterate, and return it if its gap is the smaller one."""
+        dual, intercept = system.rows.dual(), np.zeros(len(self.unknowns.basis))
         if self.problem.fit_intercept:
-            intercept = self.basis @ system.Z[:, -1]
-            repaired = balanced(self.problem, dual)
+            repaired = balanced_blocks(self.problem.blocks, dual)
             dual = dual if repaired is None else repaired
-        return HingePoint(dual, intercept)
+            intercept = self.unknowns.basis @ system.Z[:, -1]
+        point = PartitionedPoint(dual, intercept)
+        certificate = self.problem.certify(point)
+        return (point, certificate) if best is None or certificate.gap < best[1].gap else best
 
 
 def _products(features: Any) -> Array | None:
@@ -187,59 +248,6 @@ def _products(features: Any) -> Array | None:
         return None
     first, second = np.triu_indices(p)
     return np.ascontiguousarray(features[:, first] * features[:, second])
-
-
-def weighted_grams(
-    features: Any, products: Array | None, n_atoms: int, atom_weights: Callable[[int, int], Array]
-) -> Array:
-    """Return ``X' diag(w_t) X`` (atoms, p * p) for the weights w_t of every atom t: a sum over rows."""
-    n, p = features.shape
-    if products is not None:
-        return (atom_weights(0, n).T @ products)[:, _places(p)]
-    height = max(1, CHUNK_ENTRIES // p)
-    grams = np.zeros((n_atoms, p, p))
-    for first in range(0, n, height):
-        last = min(first + height, n)
-        part = features[first:last].toarray() if sparse.issparse(features) else features[first:last]
-        roots = np.sqrt(atom_weights(first, last))
-        for gram, root in zip(grams, roots.T, strict=True):
-            seen = np.flatnonzero(root)
-            weighted = part * root[:, None] if len(seen) == len(root) else part[seen] * root[seen, None]
-            gram += weighted.T @ weighted
-    return grams.reshape(-1, p * p)
-
-
-@cache
-def _places(p: int) -> NDArray[np.intp]:
-    """Return where the entries of a symmetric matrix are in its upper triangle, both by rows."""
-    places = np.empty((p, p), dtype=np.intp)
-    places[np.triu_indices(p)] = np.arange(p * (p + 1) // 2)
-    return np.triu(places).ravel() + np.triu(places, 1).T.ravel()
-
-
-def _with_ones(features: Any) -> Any:
-    ones = np.ones((features.shape[0], 1))
-    if sparse.issparse(features):
-        return sparse.csr_array(sparse.hstack([features, ones]))
-    return np.hstack([features, ones])
-
-
-def _first_system(model: _Model, start: HingePoint | None) -> "_NewtonSystem | DenseSystem":
-    slots = model.slots
-    n_slots = slots.offsets.shape[1]
-    alpha = np.repeat(slots.weight[:, None] / n_slots, n_slots, axis=1)
-    if start is not None:
-        alpha = 0.7 * slots.from_dual(start.dual) + 0.3 * alpha
-    offset = float(slots.offsets.max())
-    epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
-    slack = epigraph[:, None] - slots.offsets
-    blocks = blocks_of(slots, model.basis, alpha, slack, epigraph)
-    Z = np.zeros_like(model.tilt)
-    if isinstance(blocks, SimplexBlocks) and model.products is not None:
-        return DenseSystem(
-            blocks, model.features, model.products, model.outer, model.penalty, model.tilt, Z, INTERCEPT_DAMPING
-        )
-    return _NewtonSystem(model, blocks, Z)
 
 
 def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
@@ -262,32 +270,37 @@ def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
 
 
 class _NewtonSystem:
-    """Iterate, and the conditions of optimality linearised there, for any features and losses.
+    """Iterate, and the conditions of optimality linearised there, for any features and losses, wherever rows are.
 
     Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
     """
 
-    def __init__(self, model: _Model, blocks: GeneralBlocks | SimplexBlocks, Z: Array):
-        self.model, self.blocks, self.Z = model, blocks, Z
+    def __init__(self, unknowns: _Unknowns, rows: Rows | PartitionedRows, Z: Array):
+        self.unknowns, self.rows, self.Z = unknowns, rows, Z
+
+    @property
+    def blocks(self) -> Any:
+        """The rows' own variables."""
+        return self.rows.blocks
 
     def objectives(self) -> tuple[float, float]:
         """Return primal and dual objective, the latter less what the linear conditions miss."""
-        model = self.model
-        losses, complementarity = self.blocks.objectives()
-        gradient = model.penalty * self.Z
-        self.residual = gradient + model.tilt + model.pull(self.blocks.pull())
-        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + model.tilt))
+        unknowns = self.unknowns
+        losses, complementarity, pull = self.rows.objectives()
+        gradient = unknowns.penalty * self.Z
+        self.residual = gradient + unknowns.tilt + pull
+        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + unknowns.tilt))
         return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
 
     def linearise(self) -> float:
         """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
-        mu = self.blocks.linearise()
-        self.solve = _factorise(self.model.normal_matrix(self.blocks))
-        return mu
+        products, grams, self.predicted = self.rows.linearise()
+        self.solve = _factorise(self.unknowns.normal_matrix(grams))
+        return products.mean
 
     def predict(self) -> float:
         """Find the direction to vanishing products, and return how far it can be gone."""
-        return self._direction(self.blocks.predict())
+        return self._direction(self.predicted)
 
     def correct(self, aim: float, refinements: int) -> float:
         """Find the direction to products of their share of `aim`, and return how far it can be gone.
@@ -295,43 +308,43 @@ class _NewtonSystem:
         Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
         therefore measured in alpha itself and solved for again.
         """
-        model, blocks = self.model, self.blocks
-        length = self._direction(blocks.correct(aim))
+        rows = self.rows
+        length = self._direction(rows.correct(aim))
         error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
         for _ in range(refinements):
-            left = self.residual + model.penalty * self.direction + model.pull(blocks.pull_of_direction())
+            left = self.residual + self.unknowns.penalty * self.direction + rows.pull_of_direction()
             previous, error = error, float(np.abs(left).max())
             if error <= enough or error > 0.5 * previous:
                 break
-            Z = self.solve(-left - model.pull(blocks.refine()))
-            length = blocks.recover(model.scores(Z), onto=True)
-            blocks.accept()
+            Z = self.solve(-left - rows.refine())
+            length = rows.recover(Z, True)
+            rows.accept()
             self.direction += Z
         return length
 
     def recentre(self, hoped: float, longer_than: float) -> float | None:
         """Add a centrality correction to the direction if it allows a longer step; None otherwise."""
-        Z = self.solve(-self.model.pull(self.blocks.recentre(hoped)))
-        length = self.blocks.recover(self.model.scores(Z), onto=True)
+        Z = self.solve(-self.rows.recentre(hoped))
+        length = self.rows.recover(Z, True)
         if length < longer_than:
             return None
-        self.blocks.accept()
+        self.rows.accept()
         self.direction += Z
         return length
 
     def reached(self, length: float) -> float:
         """Return the mean of the products after a step along the direction."""
-        return self.blocks.reached(length)
+        return self.rows.reached(length).mean
 
     def advance(self, length: float) -> None:
         """Move along the direction."""
-        self.blocks.advance(length)
+        self.rows.advance(length)
         self.Z += length * self.direction
 
     def _direction(self, pull: Array) -> float:
-        self.direction = self.solve(-self.residual - self.model.pull(pull))
-        length = self.blocks.recover(self.model.scores(self.direction), onto=False)
-        self.blocks.accept()
+        self.direction = self.solve(-self.residual - pull)
+        length = self.rows.recover(self.direction, False)
+        self.rows.accept()
         return length
 
 
