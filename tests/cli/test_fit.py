@@ -41,7 +41,7 @@ def test_a_csv_with_quotes_spaces_and_unicode(trees, tmp_path):
     )
 
 
-def test_fifty_thousand_rows_of_parquet(tmp_path):
+def test_fifty_thousand_rows_of_parquet(tmp_path, capsys):
     rng = np.random.default_rng(0)
     n = 50_000
     y = rng.integers(0, 4, n)
@@ -55,14 +55,14 @@ def test_fifty_thousand_rows_of_parquet(tmp_path):
     frame.to_parquet(data)
     done = run("fit", data, "--target", "class", "--method", "proximal", "--save", model)
     assert "37500 rows, 10 features, 4 classes" in done.stdout
-    run("predict", model, data, "--out", out)
+    accept(capsys, "predict", model, data, "--out", out)
     predictions = pd.read_parquet(out)
     assert len(predictions) == n
     assert predictions["prediction"].dtype == np.int64
     assert (predictions["prediction"] == y).mean() > 0.5
 
 
-def test_a_libsvm_file(tmp_path):
+def test_a_libsvm_file(tmp_path, capsys):
     X, y = load_iris(return_X_y=True)
     data, test, model = tmp_path / "iris.libsvm", tmp_path / "test.scale", tmp_path / "iris.skops"
     dump_svmlight_file(X[::2], y[::2] + 1, str(data), zero_based=False)
@@ -71,8 +71,7 @@ def test_a_libsvm_file(tmp_path):
     done = run("fit", data, "--test-size", "0", "--save", model)
     assert "75 rows, 4 features, 3 classes" in done.stdout
     assert "held out" not in done.stdout
-    done = run("predict", model, test, "--format", "libsvm")
-    lines = done.stdout.splitlines()
+    lines = accept(capsys, "predict", model, test, "--format", "libsvm").splitlines()
     assert lines[0] == "prediction,score 1,score 2,score 3"
     assert len(lines) == 76
 
@@ -187,12 +186,12 @@ def test_row_numbers_are_no_variable(iris, tmp_path, capsys):
     )
 
 
-def test_reports(iris, tmp_path):
+def test_reports(iris, tmp_path, capsys):
     model, page, again = (tmp_path / name for name in ("model.skops", "page.html", "again.html"))
     fit = ("fit", iris, "--target", "species", "--method", "sparse", "--C", "0.5")
     done = run(*fit, "--save", model, "--report", page)
     assert f"report: {page}" in done.stdout
-    run("report", model, iris, "--out", again)
+    accept(capsys, "report", model, iris, "--out", again)
     for path in (page, again):
         text = path.read_text("utf-8")
         assert "petal width (cm)" in text

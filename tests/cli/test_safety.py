@@ -16,14 +16,14 @@ from polymargin import persistence
 from tests.cli.commands import COMMAND, accept, run
 
 
-def test_a_kill_while_saving_leaves_the_model_that_was_there(tmp_path):
+def test_a_kill_while_saving_leaves_the_model_that_was_there(tmp_path, capsys):
     """The model takes long enough to write that the kill comes in the middle: the temporary file is growing."""
     data, model = tmp_path / "data.csv", tmp_path / "model.skops"
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(400, 5)), columns=list("abcde"))
     frame.assign(y=np.arange(400) % 3).to_csv(data, index=False)
     fit = ["fit", str(data), "--target", "y", "--method", "proximal", "--save", str(model)]
-    run(*fit)
+    accept(capsys, *fit)
     before = model.read_bytes()
     # The real command, with a disk that takes its time: every file is synchronised half a minute late.
     script = f"""
@@ -43,7 +43,7 @@ sys.exit(main({fit!r}))
     assert process.wait() == -signal.SIGKILL
     assert model.read_bytes() == before
     persistence.load(model)
-    run(*fit)  # what the killed process left is in nobody's way
+    accept(capsys, *fit)  # what the killed process left is in nobody's way
     persistence.load(model)
 
 

@@ -1,7 +1,6 @@
 """MulticategorySVC against a general-purpose solver, scikit-learn's binary machine and the paper's lemmas."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -225,32 +224,42 @@ def test_time_limit_is_kept(loss):
     rng = np.random.default_rng(7)
     X, y = blobs(rng, 1500, 10, 10, spread=0.3)
     model = MulticategorySVC(C=1000.0, loss=loss, tol=1e-12, time_limit=0.3)
-    start = time.perf_counter()
+    start = time.process_time()  # of the processor: others may be at work on the machine
     with pytest.warns(ConvergenceWarning, match="time limit"):
         model.fit(X, y)
-    assert time.perf_counter() - start < 0.3 + 1.0
+    assert time.process_time() - start < 0.3 + 1.0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 def test_interrupt_keeps_the_fit():
     script = """
-        import time, warnings
+        import os, signal, sys, threading, time, warnings
         import numpy as np
         from polymargin import MulticategorySVC
         from tests.simulate import blobs
         warnings.simplefilter("ignore")
+        pressed = []
+
+        def press_when_told():
+            sys.stdin.readline()
+            pressed.append(time.process_time())  # of the processor: others may be at work on the machine
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=press_when_told, daemon=True).start()
         X, y = blobs(np.random.default_rng(7), 1500, 10, 10, spread=0.3)
         model = MulticategorySVC(C=1000.0, tol=1e-13, verbose=True).fit(X, y)
-        print("finished", time.time(), model.converged_, model.certificate_.infeasibility <= 1e-9)
+        late = time.process_time() - pressed[0]
+        print("finished", late, model.converged_, model.certificate_.infeasibility <= 1e-9)
     """
     with subprocess.Popen(
-        [sys.executable, "-u", "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-u", "-c", textwrap.dedent(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as child:
         assert "iteration" in child.stdout.readline()  # the solver is at work
-        sent = time.time()
-        child.send_signal(signal.SIGINT)
-        last = child.communicate(timeout=60)[0].splitlines()[-1].split()
+        last = child.communicate("now\n", timeout=60)[0].splitlines()[-1].split()
     assert child.returncode == 0
     assert last[0] == "finished"
-    assert float(last[1]) - sent < 1.0
+    assert float(last[1]) < 1.0
     assert last[2:] == ["False", "True"]

@@ -1,11 +1,14 @@
 """The report in a real browser."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+from polymargin.cli.costs import read_costs
 from polymargin.report.evidence import Evidence
 from tests.report import browser
-from tests.report.models import COMMON, OWN, fitted, page_of, wine
+from tests.report.models import COMMON, NAMES, OWN, fitted, page_of, wine
 
 if browser.missing():
     pytest.skip(browser.missing(), allow_module_level=True)
@@ -173,13 +176,15 @@ def test_the_predictions_sort_by_every_column_and_filter(opened):
             button.send_keys("\ue007")  # Enter
             assert header.get_attribute("aria-sort") == order
             values = column(at)
-            if header.get_attribute("data-kind") == "number":
+            if header.get_attribute("data-kind") == "number" or at == 0:
                 known = [float(value) for value in values if value]
                 assert known == sorted(known, reverse=order == "descending")
                 assert all(values[: len(known)])
+            else:
+                runs = 1 + sum(first != second for first, second in itertools.pairwise(values))
+                assert runs == len(set(values))
         assert sum(other.get_attribute("aria-sort") != "none" for other in headers) == 1
-    rows = column(0)
-    assert rows[0] < rows[-1] or len(set(rows)) == len(rows)
+    assert len(set(column(0))) == len(wine()[3])
     driver.find_element("id", "only-wrong").click()
     shown = [
         row for row in driver.find_elements("css selector", "#predictions-table tbody tr") if row.is_displayed()
@@ -211,3 +216,15 @@ def test_dark_and_light_differ_and_pictures_follow(opened):
             driver.execute_script(colour, "#variables svg text", "fill"),
         ]
     assert all(light != dark for light, dark in zip(*seen.values(), strict=True))
+
+
+def test_saved_costs_are_what_the_command_line_reads(opened, tmp_path):
+    driver = opened("sparse")
+    costs = np.array([[0, 1.5, 2], [3, 0, 4e-3], [5, 6, 0]])
+    set_costs(driver, costs)
+    driver.execute_script("URL.createObjectURL = blob => { window.saved = blob; return 'data:,'; }")
+    driver.find_element("id", "save-costs").click()
+    text = driver.execute_async_script("window.saved.text().then(arguments[arguments.length - 1])")
+    path = tmp_path / "costs.csv"
+    path.write_text(text, "utf-8")
+    np.testing.assert_array_equal(read_costs(path, np.array(sorted(NAMES))), costs)

@@ -107,12 +107,16 @@ class TestLimits:
         self.assert_feasible(solution)
 
     def test_interruption(self, long_problem):
-        alarm = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        alarm.start()
-        start = time.perf_counter()
+        pressed = []
+
+        def press():
+            pressed.append(time.process_time())  # of the processor: others may be at work on the machine
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Timer(0.2, press).start()
         solution = Decomposition().solve(long_problem, Settings(tol=1e-14, time_limit=60.0))
         assert solution.status is Status.INTERRUPTED
-        assert time.perf_counter() - start < 0.2 + 1.0
+        assert time.process_time() - pressed[0] < 1.0
         self.assert_feasible(solution)
 
     def test_indefinite_kernel_is_refused(self, loss):

@@ -66,7 +66,7 @@ def variables(evidence: Evidence, machine: SparseClassifier) -> Section:
 
     size = (float(np.clip(3.2 + 0.42 * pairs, 4.5, 14.0)), 1.5 + 0.26 * shown)
     limit = "" if n <= shown else f" The {shown} with the widest range of coefficients."
-    listed = (
+    sentences = (
         tag("li", tag("strong", names[j]), " ", separation_in_words(machine.coef_[:, j], evidence.names))
         for j in order[:LISTED_VARIABLES]
     )
@@ -77,7 +77,7 @@ def variables(evidence: Evidence, machine: SparseClassifier) -> Section:
             name="separations",
             caption=f"Filled where the variable (row) separates the pair of classes (column).{limit}",
         ),
-        tag("ul", *listed, class_="sentences"),
+        tag("ul", *sentences, class_="sentences"),
     ]
     if n > LISTED_VARIABLES:
         body.append(

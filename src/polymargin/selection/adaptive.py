@@ -20,6 +20,8 @@ from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weig
 
 ROUNDS = 3
 """Adaptive rounds of "rounds" and "auto"."""
+HAIR = 1e-8
+"""Relative distance from a tie that is beyond the tolerances of HiGHS."""
 
 
 def solve_path(problem: SparseProblem, Cs: NDArray[np.float64], settings: Settings) -> list[Solution[SparsePoint]]:
@@ -29,8 +31,11 @@ def solve_path(problem: SparseProblem, Cs: NDArray[np.float64], settings: Settin
 
 
 def grid_of(largest: float, fractions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return C for fractions of the largest penalty weight; where no variable ever enters any C will do."""
-    return 1.0 / (fractions * (largest if largest > 0.0 else 1.0))
+    """Return C for fractions of the largest penalty weight; where no variable ever enters any C will do.
+
+    At that weight itself the zero model ties with others: a hair above it is the only one.
+    """
+    return 1.0 / (fractions * (largest if largest > 0.0 else 1.0) * (1.0 + HAIR))
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,14 +95,16 @@ def alternate_side_by_side(
     C, relations = problems[0].C, problems[0].relations
     kappas = np.array([problem.relation_penalty / C for problem in problems])[:, None, None]
     M: NDArray = relations.clip(starts)
-    for _ in range(n_rounds):
+    for at_round in range(n_rounds):
         W = base_step.solve(M, C, "original")
         Q, R = base_step.relation_terms(W)
         Q = Q + kappas * np.eye(Q.shape[-1])
-        M = np.linalg.solve(Q, R)
-        outside = ((relations.lower > M) | (relations.upper < M)).any(axis=(1, 2))
+        previous, M = M, np.linalg.solve(Q, R)
+        outside: NDArray[np.bool_] = np.any((relations.lower > M) | (relations.upper < M), axis=(1, 2))
         for at in np.flatnonzero(outside):
-            M[at] = bounded_quadratic(Q[at], R[at], relations.lower, relations.upper)
+            # the bounds that the neighbour has just met, or those of the last round
+            guess = M[at - 1] if at and outside[at - 1] else previous[at] if at_round else None
+            M[at] = bounded_quadratic(Q[at], R[at], relations.lower, relations.upper, guess)
     W = base_step.restore(W)
     return [SharedPoint(*point) for point in zip(W, M, strict=True)]
 

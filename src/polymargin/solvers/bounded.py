@@ -21,6 +21,7 @@ def bounded_quadratic(
     R: NDArray[np.float64],
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
+    start: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Return the columns m_l of ``argmin 1/2 m'Q_l m - r_l'm``, ``lower_l <= m <= upper_l``.
 
@@ -30,6 +31,7 @@ def bounded_quadratic(
     ----------
     Q : (b, b), one positive definite matrix for all programs, or (p, b, b).
     R, lower, upper : (b, p), one column a program.
+    start : (b, p) the solution of a similar program, which is at the bounds that are tried first.
     """
     if Q.ndim == 2:
         M = scipy.linalg.cho_solve(scipy.linalg.cho_factor(Q, check_finite=False), R, check_finite=False)
@@ -39,11 +41,14 @@ def bounded_quadratic(
     if len(outside):
         b = len(R)
         matrices = np.ascontiguousarray(Q[None] if Q.ndim == 2 else Q[outside])
-        right, low, high, start = (np.ascontiguousarray(part[:, outside].T) for part in (R, lower, upper, M))
+        guess = M if start is None else start
+        right, low, high, solution = (
+            np.ascontiguousarray(part[:, outside].T) for part in (R, lower, upper, guess)
+        )
         sides, free = np.empty((2, b), dtype=np.intc), np.empty(b, dtype=np.intp)
         work = np.empty((b, b))
-        solved = pivot(matrices, right, low, high, start, sides, work, free, PATIENCE, MAX_ROUNDS)
+        solved = pivot(matrices, right, low, high, solution, sides, work, free, PATIENCE, MAX_ROUNDS)
         if solved < len(outside):
             raise np.linalg.LinAlgError("a bounded quadratic program is not positive definite")
-        M[:, outside] = start.T
+        M[:, outside] = solution.T
     return M

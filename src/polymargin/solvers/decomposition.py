@@ -97,7 +97,8 @@ class _Run:
         self.rows = np.empty(0, dtype=np.intp)
         self.dual = self.loop.start() if start is None else start.dual
         self.intercept = np.zeros(self.losses.n_classes)
-        self.refresh()
+        if not self.refresh(self.dual):
+            self.refresh(self.loop.start())
         self.gap, self.best_dual = np.inf, -np.inf
         # the processor's time, not the clock's: what pays must not depend on who else is at work
         self.began = time.thread_time()
@@ -113,19 +114,19 @@ class _Run:
             self.gram.matrix if isinstance(self.gram, DenseGram) and self.gram.matrix.dtype == np.float64 else None
         )
 
-    def refresh(self) -> None:
-        """Put the class sums right and compute all else anew, unless there is no time for it."""
-        dual = self.loop.repair(self.dual)
+    def refresh(self, dual: NDArray[np.float64]) -> bool:
+        """Go to a dual point, class sums put right, all else computed anew; False if there is no time for it."""
+        dual = self.loop.repair(dual)
         R = self.problem.coefficients(dual)
         scores = self._scores(R)
         if scores is None:
-            return
-        self.dual, self.R = dual, R
+            return False
         # Fortran order: the scores of a class lie together, as the updates need them
-        self.H = np.asfortranarray(scores)
+        self.dual, self.R, self.H = dual, R, np.asfortranarray(scores)
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H)
         self.fresh = True
+        return True
 
     def _scores(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return the matrix's product with `R`; None if a limit is met while its rows are computed."""
@@ -169,12 +170,14 @@ class _Run:
         error = 1e-4 if isinstance(self.gram, LazyGram) else 1e-9
         if self.fresh or (self.progress.settings.tol > error and self.losses.n_examples > SMALL):
             return True
-        self.refresh()
+        self.refresh(self.dual)
         return False
 
     def newton_pays(self) -> bool:
         """Tell whether a Newton step costs no more than the time since the last one, and than going on without."""
         small = self.losses.n_examples <= SMALL
+        if isinstance(self.gram, LazyGram) and not small:  # its steps pass over the whole matrix
+            return False
         if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
             return False
         estimate = self._newton_estimate()
@@ -206,8 +209,7 @@ class _Run:
             progress=self.progress,
         )
         self.newtons += 1
-        self.dual = point.dual
-        self.refresh()
+        self.refresh(point.dual)
         self.rounds_since_newton = 0
         self.newton_at = self.progress.seconds
 
@@ -250,16 +252,14 @@ class _Run:
     def _identify(self, point: HingePoint) -> None:
         """Go to the face next to an interior point, unless the point at hand is better."""
         F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
-        before = self.dual, self.best_dual
-        self.dual = identified(self.losses, point.dual, F)
+        before = self.dual
+        dual = identified(self.losses, point.dual, F)
         if self.problem.fit_intercept:  # what is missing is spread over all that is free, not filled into a few
-            spread = balanced(self.problem, self.dual)
-            self.dual = self.dual if spread is None else spread
-        self.refresh()
-        dual = self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
-        if dual < before[1]:
-            self.dual = before[0]
-            self.refresh()
+            spread = balanced(self.problem, dual)
+            dual = dual if spread is None else spread
+        self.refresh(dual)
+        if self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H)) < self.best_dual:
+            self.refresh(before)
 
     def choose(self, blame: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the next working set: extremes of every class, examples of most blame, and of the last set."""
@@ -309,13 +309,14 @@ class _Run:
         Where rows of the matrix are computed when needed, going over all of them takes longer than a stop may:
         a point that is not within the tolerance is measured by the scores kept, right to single precision.
         """
+        in_haste = isinstance(self.gram, LazyGram) and self.gap > self.progress.settings.tol
         if self.losses.n_examples <= SMALL:
-            self.refresh()
+            self.refresh(self.dual)
         else:
             self.dual = self.loop.repair(self.dual)
-            if self.problem.fit_intercept:
+            if self.problem.fit_intercept and not in_haste:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)
-        point, certificate = self._certified(in_haste=self.gap > self.progress.settings.tol)
+        point, certificate = self._certified(in_haste=in_haste)
         if self.inside is not None and self.inside[1].gap < certificate.gap:
             return self.inside
         return point, certificate
