@@ -21,7 +21,8 @@ A number *agrees* if it lies within two standard errors and the table's toleranc
 *reproduced* if four numbers of five agree, *reproduced in order, not in level* if the ranks of the numbers
 correlate with the paper's by at least .8, and *not reproduced* otherwise. Where a paper makes claims and prints no
 numbers, the verdict says whether the claim holds. Times and p-values are shown and not judged. Verdicts of
-figures that are drawn and not counted are by eye.
+figures that are drawn and not counted are by eye. Tables with few repetitions say how many; the same command with
+more of them continues the stored run.
 """
 
 

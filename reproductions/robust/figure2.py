@@ -34,5 +34,5 @@ REPRODUCTION = Figure(
     draw=draw,
     verdict="reproduced in order",
     notes="800 rows as in the paper, gamma = .25, C = .1, two starts; titles give the share of rows predicted as "
-    "labelled. The paper's regions of class 1 dissolve for U_2 and large a: its single start collapses there.",
+    "labelled. As in the paper the region of class 1 dissolves for U_2 and large a.",
 )
