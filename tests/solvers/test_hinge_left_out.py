@@ -86,9 +86,11 @@ def test_without_any_coefficient_nothing_changes():
     np.testing.assert_array_equal(frozen_left_out_scores(problem, point), np.zeros((3, 3)))
 
 
+@pytest.mark.parametrize("repeated", [0, 20])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_class_by_class_and_at_once_are_the_same_inverse(fit_intercept, monkeypatch):
+def test_class_by_class_and_at_once_are_the_same_inverse(fit_intercept, repeated, monkeypatch):
     X, y = blobs(np.random.default_rng(8), 60, 4, 5, spread=1.5)
+    X[60 - repeated :] = X[:repeated]  # a singular kernel matrix
     losses = hinge_losses("lee", y, 20.0 * (1 - np.eye(5))[y])
     problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), losses, fit_intercept)
     point = solve(problem)
