@@ -18,6 +18,9 @@ RIDGE = 1e-11
 MANY_FREE = 1.5
 """Free multipliers per example from which on the classwise inverse is the cheaper one."""
 
+LOST_DIGITS = 1e-7
+"""Relative error of the classwise inverse up to which it is used."""
+
 
 def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
     """Scores (n, k) that every training row would get from a machine fitted without it.
@@ -95,7 +98,8 @@ class _InverseSystem:
         self.lift = scale * B
         self.inverse = _inverse_of(problem, K, place, direction)
         self.spread = self.inverse.dot(B)
-        self.schur = np.linalg.pinv(B.T @ self.spread, hermitian=True)
+        # of low rank where all free multipliers are of few classes, whose rounding error must not be inverted
+        self.schur = np.linalg.pinv(B.T @ self.spread, rcond=1e-12, hermitian=True)
 
     def solve(
         self, margins: NDArray[np.float64], sums: NDArray[np.float64]
@@ -158,6 +162,8 @@ class _ClasswiseInverse:
     of K. By Woodbury's formula, free of the inverse of K ::
 
         Q^-1 = diag(A_j^-1) + Y S^-1 Y',   Y_j = A_j^-1 K(F_j, .),   S = sum_j (K - K(., F_j) Y_j).
+
+    Raises LinAlgError where K is so nearly singular that the differences in S lose their digits.
     """
 
     def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], slot: NDArray[np.intp], n_classes: int):
@@ -173,6 +179,13 @@ class _ClasswiseInverse:
             S -= to_rows.T @ Y[at]
         root = scipy.linalg.cholesky(S, lower=True, check_finite=False)
         self.root = scipy.linalg.solve_triangular(root, Y.T, lower=True, check_finite=False).T
+        probe = np.random.default_rng(0).standard_normal((len(place), 1))
+        spread = np.zeros((len(K), n_classes))
+        spread[place, slot] = self.dot(probe)[:, 0]
+        scores = K @ spread
+        back = (scores - scores.mean(axis=1, keepdims=True))[place, slot]
+        if not np.linalg.norm(back - probe[:, 0]) <= LOST_DIGITS * np.linalg.norm(probe):
+            raise np.linalg.LinAlgError("the coupling of the classes is singular to rounding")
 
     def dot(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Apply it."""
