@@ -157,7 +157,7 @@ def situations(quick: bool) -> list[Situation]:
                 "SVC": SVC(),
                 "LogisticRegression": LogisticRegression(max_iter=1000),
             },
-            min(repeats, 3),
+            1,
         ),
         Situation(
             "Rare classes: three rings of 400, 50 and 50 rows",

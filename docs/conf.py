@@ -32,7 +32,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "show_memory": False,
 }
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+exclude_patterns = ["_build", "evidence.md", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 html_theme = "pydata_sphinx_theme"
 html_title = "Polymargin"
 suppress_warnings = ["config.cache"]
