@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_demo_prints_its_tables(tmp_path):
-    done = run("demo", cwd=tmp_path, timeout=60)
+    done = run("demo", cwd=tmp_path)
     wine, waveform = done.stdout.split("waveform:")
     for name in FAMILIES:
         assert name in wine

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,6 +86,10 @@ def command(output, repetitions):
     return [sys.executable, "-m", "reproductions", *arguments]
 
 
+def untimed(path):
+    return re.sub(r"[\d.]+ CPU seconds", "CPU seconds", path.read_text())
+
+
 def test_killed_run_continues_to_the_same_numbers(tmp_path):
     """SIGKILL after some repetitions, with a line left half written; the rest gives what one run gives."""
     killed, results = tmp_path / "killed", tmp_path / "killed" / "multicategory" / "replicates.jsonl"
@@ -92,7 +97,7 @@ def test_killed_run_continues_to_the_same_numbers(tmp_path):
         command(killed, 500), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not results.exists() or results.read_text().count("\n") < 3:
             assert process.poll() is None
             assert time.monotonic() < deadline
@@ -109,5 +114,5 @@ def test_killed_run_continues_to_the_same_numbers(tmp_path):
     whole = tmp_path / "whole" / "multicategory" / "replicates.jsonl"
     assert values(read_results(results)[1]) == values(read_results(whole)[1])
     for suffix in (".csv", ".md"):
-        assert results.with_suffix(suffix).read_text() == whole.with_suffix(suffix).read_text()
+        assert untimed(results.with_suffix(suffix)) == untimed(whole.with_suffix(suffix))
     assert json.loads(results.read_text().splitlines()[0])["quick"] is True
