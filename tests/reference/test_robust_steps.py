@@ -56,6 +56,28 @@ def test_convex_step_agrees_with_clarabel(kernel, utility, seed):
     assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.parametrize("flipped", [0, 1, 3, 25])
+@pytest.mark.parametrize("seed", range(6))
+def test_step_near_the_last_one_goes_on_from_there(seed, flipped):
+    rng = np.random.default_rng([seed, flipped])
+    X, labels = blobs(rng, 120, 2, 3, spread=1.0)
+    problem = RobustProblem(FeatureGram(X), 0.3 * some_utility("dense", rng, 3)[labels], -0.5)
+    scores = rng.normal(size=(120, 3))
+    first = problem.linearise(scores)
+    scores[:flipped] *= -1.0
+    second = problem.linearise(scores) if flipped else first
+    solver, exactly = InteriorPoint(), Settings(tol=1e-9, max_iter=200)
+    solver.solve(problem.convex_step(first), Settings(tol=1e-3, max_iter=200))
+
+    step = problem.convex_step(second)
+    solution = solver.solve(step, exactly, start=problem.vertices(second))
+
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7, abs=1e-7)
+    if flipped <= 1:
+        assert solution.n_iter < InteriorPoint().solve(step, exactly, start=problem.vertices(second)).n_iter
+
+
 def curved_optimum(step):
     """Optimal value of a step with smooth losses: phi is the infimal convolution of the loss and its tangent."""
     losses, (n, k) = step.losses, (step.losses.n_examples, step.losses.n_classes)

@@ -353,7 +353,8 @@ class RobustSVC(KernelClassifier):
             if name == "identity":
                 untruncated = state(identity, -np.inf)
                 rough = replace(settings, tol=max(settings.tol, START_TOL))
-                scores = untruncated.reached(algorithm.solve(untruncated, rough).point)[0]
+                found = convex.solve(untruncated.convex_step(), rough)
+                scores = untruncated.reached(RobustPoint(found.point, None))[0]
             problem = state(self.utility_, self.truncation_)
             solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
         self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)

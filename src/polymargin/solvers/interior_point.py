@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from polymargin._native.simplex_blocks import DenseSystem
+from polymargin._native.dense_system import DenseSystem
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, PartitionedHinge, PartitionedPoint, features_of
@@ -50,6 +50,13 @@ INTERCEPT_DAMPING = 1e-13
 CORRECTIONS = 2
 """Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
 
+FEW_FEATURES = 5
+"""Features up to which a matrix is assembled as quickly as a correction is found, so that none are tried."""
+
+STRETCH, NARROWEST, WIDEST = 20.0, 0.03, 1.0
+"""A tilt moved by a part t of all weights is answered from the last solution's scores with a relative gap of
+`STRETCH` t, at least `NARROWEST`; where that is more than `WIDEST`, a start from afar is nearer."""
+
 REFINEMENTS = 5
 """Most times that a direction is solved for again to remove rounding."""
 
@@ -70,6 +77,7 @@ class InteriorPoint:
     def __init__(self, features: Any = None):
         self.features = features
         self._model: _Model | None = None
+        self._last: tuple[Any, Any] | None = None
 
     def solve(
         self,
@@ -81,10 +89,13 @@ class InteriorPoint:
     ) -> Solution:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior.
 
-        Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions.
+        Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions. With a start, a
+        problem that differs little from the last one by its tilt is solved from that one's solution instead.
         """
         model = self._model_of(problem)
-        system = model.first_system(start)
+        system = None if start is None else self._going_on(model)
+        if system is None:
+            system = model.first_system(start)
         best: Judged | None = None
         idle = short = 0
         with Progress(settings, observer) as progress:
@@ -106,7 +117,20 @@ class InteriorPoint:
                     break
         if best is None or not best[1].within(settings.tolerance(best[1].primal)):
             best = model.better(best, system)
-        return progress.finish(*best)
+        solution = progress.finish(*best)
+        self._last = (model, system) if solution.status is Status.SOLVED else None
+        return solution
+
+    def _going_on(self, model: "_Model | _PartitionedModel") -> "_NewtonSystem | DenseSystem | None":
+        """Return the last system, or one near it, where the problem is the last one or near it."""
+        if self._last is None:
+            return None
+        last, system = self._last
+        moved = model.distance(last)
+        if moved == 0.0:
+            return system
+        width = max(STRETCH * moved, NARROWEST)
+        return model.central_system(system, width) if width <= WIDEST else None
 
     def _model_of(self, problem: HingeProblem | PartitionedHinge) -> "_Model | _PartitionedModel":
         if isinstance(problem, PartitionedHinge):
@@ -180,20 +204,44 @@ class _Model:
         alpha, slack, epigraph = first_slots(
             slots, float(slots.offsets.max()), None if start is None else start.dual
         )
-        blocks = blocks_of(slots, unknowns.basis, alpha, slack, epigraph)
+        blocks = blocks_of(slots, alpha, slack, epigraph)
         Z = np.zeros_like(unknowns.tilt)
         if isinstance(blocks, SimplexBlocks) and self.products is not None:
             return DenseSystem(
                 blocks,
                 self.features,
                 self.products,
+                unknowns.basis,
                 unknowns.outer,
                 unknowns.penalty,
                 unknowns.tilt,
                 Z,
                 INTERCEPT_DAMPING,
             )
-        return _NewtonSystem(unknowns, Rows(self.features, blocks, len(slots.atoms), self.products), Z)
+        rows = Rows(self.features, blocks, slots.atoms, unknowns.basis, self.products)
+        return _NewtonSystem(unknowns, rows, Z)
+
+    def distance(self, other: Any) -> float:
+        """Return by what part of all weights the tilts of two models differ, infinity if more does."""
+        if not isinstance(other, _Model) or not other.fits(self.problem):
+            return np.inf
+        if self.problem.tilt is other.problem.tilt:
+            return 0.0
+        mine, theirs = (0.0 if model.problem.tilt is None else model.problem.tilt for model in (self, other))
+        return 0.5 * float(np.abs(mine - theirs).sum()) / float(self.slots.weight.sum())
+
+    def central_system(
+        self, near: "_NewtonSystem | DenseSystem", gap: float
+    ) -> "_NewtonSystem | DenseSystem | None":
+        """Return a system at the scores of another one, on the central path but for its residual; for maxima."""
+        if not isinstance(near.blocks, SimplexBlocks):
+            return None
+        system, slots = self.first_system(None), self.slots
+        system.Z[:] = near.Z
+        product = gap * max(1.0, abs(near.objectives()[0])) / (float(slots.weight.sum()) * slots.offsets.shape[1])
+        scores = np.ascontiguousarray(self.features @ (self.unknowns.basis @ near.Z).T)
+        system.blocks.centre(scores, float(slots.offsets.max()), product)
+        return system
 
     def better(self, best: Judged | None, system: "_NewtonSystem | DenseSystem") -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
@@ -229,6 +277,13 @@ class _PartitionedModel:
         )
         return _NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
 
+    def distance(self, other: Any) -> float:
+        """Return infinity: tilts in partitions are not compared."""
+        return np.inf
+
+    def central_system(self, near: Any, gap: float) -> None:
+        """Return nothing."""
+
     def better(self, best: Judged | None, system: Any) -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
         dual, intercept = system.rows.dual(), np.zeros(len(self.unknowns.basis))
@@ -257,7 +312,8 @@ def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
     aim = mu * (system.reached(length) / mu) ** 3
     length = system.correct(aim, REFINEMENTS)
-    for _ in range(CORRECTIONS):
+    few_features = isinstance(system.blocks, SimplexBlocks) and system.Z.shape[1] <= FEW_FEATURES
+    for _ in range(0 if few_features else CORRECTIONS):
         if length > 0.9:
             break
         corrected = system.recentre(min(1.0, length + 0.1), length + 0.01)
