@@ -18,10 +18,10 @@ from scipy import sparse
 
 from benchmarks.common import Goals, Table, mixture, seconds_of
 from polymargin import RobustSVC
-from polymargin.estimators.robust import convex_solver
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.robust import RobustProblem
 from polymargin.solvers.contract import Settings
+from polymargin.solvers.dc import convex_solver
 from tests.oracles import hinge_program
 
 CONTEXT = multiprocessing.get_context("fork")

@@ -9,6 +9,7 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, SimplexLosses
 from polymargin.solvers import interior_point
 from polymargin.solvers._blocks import GeneralBlocks, blocks_of
+from polymargin.solvers._newton_system import NewtonSystem
 from polymargin.solvers._slots import SimplexSlots
 from tests.simulate import blobs
 
@@ -95,7 +96,7 @@ def test_systems_agree_over_whole_iterations(seed):
     rows = interior_point.Rows(
         model.features, other.blocks, model.slots.atoms, model.unknowns.basis, model.products
     )
-    plain = interior_point._NewtonSystem(model.unknowns, rows, other.Z)
+    plain = NewtonSystem(model.unknowns, rows, other.Z)
     assert isinstance(compiled, DenseSystem)
     for _ in range(6):
         np.testing.assert_allclose(compiled.objectives(), plain.objectives(), rtol=1e-7)

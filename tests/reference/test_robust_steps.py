@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymargin.estimators.robust import convex_solver
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.robust import LOSSES, Curve, RobustProblem, consistent_truncation, margins
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.dc import DCAlgorithm
+from polymargin.solvers.dc import DCAlgorithm, convex_solver
 from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.proximal_newton import ProximalNewton, project_on_simplices
 from tests.oracles import features_of_gram, hinge_optimum

@@ -1,4 +1,4 @@
-"""Newton systems of the interior point on few dense features: `solvers.interior_point._NewtonSystem`, compiled."""
+"""Newton systems of the interior point on few dense features: `solvers._newton_system.NewtonSystem`, compiled."""
 
 import numpy as np
 

@@ -13,19 +13,17 @@ definition of s hold from the start; the first condition holds in the limit, and
 Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior point method. SIAM J. Optimization.
 """
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from polymargin._native.dense_system import DenseSystem
-from polymargin.coding import zero_sum_basis
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, PartitionedHinge, PartitionedPoint, features_of
 from polymargin.solvers._blocks import SimplexBlocks, blocks_of
+from polymargin.solvers._newton_system import INTERCEPT_DAMPING, NewtonSystem, Unknowns
 from polymargin.solvers._rows import (
     Part,
     PartitionedRows,
@@ -39,13 +37,8 @@ from polymargin.solvers._slots import Array, slots_of
 from polymargin.solvers.balance import balanced, balanced_blocks
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
-Solve = Callable[[Array], Array]
-
 PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
 """Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
-
-INTERCEPT_DAMPING = 1e-13
-"""Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
 
 CORRECTIONS = 2
 """Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
@@ -121,7 +114,7 @@ class InteriorPoint:
         self._last = (model, system) if solution.status is Status.SOLVED else None
         return solution
 
-    def _going_on(self, model: "_Model | _PartitionedModel") -> "_NewtonSystem | DenseSystem | None":
+    def _going_on(self, model: "_Model | _PartitionedModel") -> "NewtonSystem | DenseSystem | None":
         """Return the last system, or one near it, where the problem is the last one or near it."""
         if self._last is None:
             return None
@@ -145,35 +138,6 @@ Judged = tuple[Any, Certificate]
 """A point and its certificate."""
 
 
-class _Unknowns:
-    """What stays fixed over the iterations of the unknowns Z (k-1, p), whatever the rows."""
-
-    def __init__(self, problem: HingeProblem | PartitionedHinge, n_classes: int, n_features: int, atoms: Array):
-        self.basis = zero_sum_basis(n_classes)
-        self.penalty = np.ones(n_features + problem.fit_intercept)
-        if problem.fit_intercept:
-            self.penalty[-1] = 0.0
-        self.damping = np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), self.basis.shape[1])
-        coordinates = atoms @ self.basis
-        self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
-        self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
-
-    def tilted(self, tilt: Array) -> "_Unknowns":
-        """Return the same with the pull of a tilt."""
-        unknowns = copy(self)
-        unknowns.tilt = np.ascontiguousarray(tilt)
-        return unknowns
-
-    def normal_matrix(self, grams: Array) -> Array:
-        """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
-        m, p = self.tilt.shape
-        matrix = (
-            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
-        )
-        matrix.flat[:: m * p + 1] += self.damping
-        return matrix
-
-
 class _Model:
     """Rows in memory: features with a column of ones, slots."""
 
@@ -181,7 +145,7 @@ class _Model:
         features = features_of(problem) if features is None else features
         self.problem = problem
         self.slots = slots_of(problem.losses)
-        self.unknowns = _Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
+        self.unknowns = Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
         self.features = with_ones(features, problem.fit_intercept)
         self.products = _products(self.features)
 
@@ -198,7 +162,7 @@ class _Model:
             model.unknowns = self.unknowns.tilted((self.features.T @ (problem.tilt @ self.unknowns.basis)).T)
         return model
 
-    def first_system(self, start: HingePoint | None) -> "_NewtonSystem | DenseSystem":
+    def first_system(self, start: HingePoint | None) -> "NewtonSystem | DenseSystem":
         """Return the system at the first iterate."""
         slots, unknowns = self.slots, self.unknowns
         alpha, slack, epigraph = first_slots(
@@ -219,7 +183,7 @@ class _Model:
                 INTERCEPT_DAMPING,
             )
         rows = Rows(self.features, blocks, slots.atoms, unknowns.basis, self.products)
-        return _NewtonSystem(unknowns, rows, Z)
+        return NewtonSystem(unknowns, rows, Z)
 
     def distance(self, other: Any) -> float:
         """Return by what part of all weights the tilts of two models differ, infinity if more does."""
@@ -231,8 +195,8 @@ class _Model:
         return 0.5 * float(np.abs(mine - theirs).sum()) / float(self.slots.weight.sum())
 
     def central_system(
-        self, near: "_NewtonSystem | DenseSystem", gap: float
-    ) -> "_NewtonSystem | DenseSystem | None":
+        self, near: "NewtonSystem | DenseSystem", gap: float
+    ) -> "NewtonSystem | DenseSystem | None":
         """Return a system at the scores of another one, on the central path but for its residual; for maxima."""
         if not isinstance(near.blocks, SimplexBlocks):
             return None
@@ -243,13 +207,13 @@ class _Model:
         system.blocks.centre(scores, float(slots.offsets.max()), product)
         return system
 
-    def better(self, best: Judged | None, system: "_NewtonSystem | DenseSystem") -> Judged:
+    def better(self, best: Judged | None, system: "NewtonSystem | DenseSystem") -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
         point = self.point(system)
         certificate = self.problem.certify(point)
         return (point, certificate) if best is None or certificate.gap < best[1].gap else best
 
-    def point(self, system: "_NewtonSystem | DenseSystem") -> HingePoint:
+    def point(self, system: "NewtonSystem | DenseSystem") -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
         dual = feasible_dual(self.slots, system.blocks.alpha)
         if not self.problem.fit_intercept:
@@ -265,17 +229,17 @@ class _PartitionedModel:
         self.problem = problem
         self.parts = problem.blocks.map(Part.of, keep=True)
         self.summary = self.parts.reduce(PartSummary.__add__, Part.summary)
-        unknowns = _Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
+        unknowns = Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
         self.unknowns = unknowns.tilted(self.summary.tilt)
 
-    def first_system(self, start: PartitionedPoint | None) -> "_NewtonSystem":
+    def first_system(self, start: PartitionedPoint | None) -> "NewtonSystem":
         """Return the system at the first iterate."""
         dual, summary = None if start is None else start.dual, self.summary
         mean_weight = summary.weight / summary.n_losses
         rows = PartitionedRows(
             self.parts.map(Part.first_rows, summary.offset, dual, mean_weight, keep=True), summary.n_smooth > 0
         )
-        return _NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
+        return NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
 
     def distance(self, other: Any) -> float:
         """Return infinity: tilts in partitions are not compared."""
@@ -305,7 +269,7 @@ def _products(features: Any) -> Array | None:
     return np.ascontiguousarray(features[:, first] * features[:, second])
 
 
-def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
+def _predictor_corrector(system: "NewtonSystem | DenseSystem") -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
     mu = system.linearise()
     length = min(1.0, system.predict())
@@ -323,103 +287,3 @@ def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
     length = system.blocks.trusted(min(1.0, 0.995 * length))
     system.advance(length)
     return length
-
-
-class _NewtonSystem:
-    """Iterate, and the conditions of optimality linearised there, for any features and losses, wherever rows are.
-
-    Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
-    """
-
-    def __init__(self, unknowns: _Unknowns, rows: Rows | PartitionedRows, Z: Array):
-        self.unknowns, self.rows, self.Z = unknowns, rows, Z
-
-    @property
-    def blocks(self) -> Any:
-        """The rows' own variables."""
-        return self.rows.blocks
-
-    def objectives(self) -> tuple[float, float]:
-        """Return primal and dual objective, the latter less what the linear conditions miss."""
-        unknowns = self.unknowns
-        losses, complementarity, pull = self.rows.objectives()
-        gradient = unknowns.penalty * self.Z
-        self.residual = gradient + unknowns.tilt + pull
-        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + unknowns.tilt))
-        return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
-
-    def linearise(self) -> float:
-        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
-        products, grams, self.predicted = self.rows.linearise()
-        self.solve = _factorise(self.unknowns.normal_matrix(grams))
-        return products.mean
-
-    def predict(self) -> float:
-        """Find the direction to vanishing products, and return how far it can be gone."""
-        return self._direction(self.predicted)
-
-    def correct(self, aim: float, refinements: int) -> float:
-        """Find the direction to products of their share of `aim`, and return how far it can be gone.
-
-        Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
-        therefore measured in alpha itself and solved for again.
-        """
-        rows = self.rows
-        length = self._direction(rows.correct(aim))
-        error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
-        for _ in range(refinements):
-            left = self.residual + self.unknowns.penalty * self.direction + rows.pull_of_direction()
-            previous, error = error, float(np.abs(left).max())
-            if error <= enough or error > 0.5 * previous:
-                break
-            Z = self.solve(-left - rows.refine())
-            length = rows.recover(Z, True)
-            rows.accept()
-            self.direction += Z
-        return length
-
-    def recentre(self, hoped: float, longer_than: float) -> float | None:
-        """Add a centrality correction to the direction if it allows a longer step; None otherwise."""
-        Z = self.solve(-self.rows.recentre(hoped))
-        length = self.rows.recover(Z, True)
-        if length < longer_than:
-            return None
-        self.rows.accept()
-        self.direction += Z
-        return length
-
-    def reached(self, length: float) -> float:
-        """Return the mean of the products after a step along the direction."""
-        return self.rows.reached(length).mean
-
-    def advance(self, length: float) -> None:
-        """Move along the direction."""
-        self.rows.advance(length)
-        self.Z += length * self.direction
-
-    def _direction(self, pull: Array) -> float:
-        self.direction = self.solve(-self.residual - pull)
-        length = self.rows.recover(self.direction, False)
-        self.rows.accept()
-        return length
-
-
-def _factorise(matrix: Array) -> Solve:
-    """Return the solution operator of a positive definite matrix, equilibrated, with a ridge if need be."""
-    scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
-    scaled = matrix * scale[:, None] * scale
-    for ridge in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
-        raised = scaled + ridge * np.eye(len(scale)) if ridge else scaled
-        factor, failed = dpotrf(raised.T, lower=1)
-        if not failed:
-            break
-    else:
-        raise np.linalg.LinAlgError("the reduced matrix is not positive definite")
-
-    def solve(right: Array) -> Array:
-        vector = scale * right.ravel()
-        solution = dpotrs(factor, vector, lower=1)[0]
-        solution += dpotrs(factor, vector - scaled @ solution, lower=1)[0]
-        return (scale * solution).reshape(right.shape)
-
-    return solve
