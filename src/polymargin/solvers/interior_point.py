@@ -265,8 +265,12 @@ def _products(features: Any) -> Array | None:
     n, p = features.shape
     if sparse.issparse(features) or p > PRODUCT_FEATURES or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
         return None
-    first, second = np.triu_indices(p)
-    return np.ascontiguousarray(features[:, first] * features[:, second])
+    products, at = np.empty((n, p * (p + 1) // 2)), 0
+    for column in range(p):
+        following = at + p - column
+        np.multiply(features[:, column:], features[:, column : column + 1], out=products[:, at:following])
+        at = following
+    return products
 
 
 def _predictor_corrector(system: "NewtonSystem | DenseSystem") -> float:
