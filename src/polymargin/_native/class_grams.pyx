@@ -8,7 +8,7 @@ are read once, in order, and nothing is sorted.
 from cython cimport floating
 
 cdef extern from "tiles.h" nogil:
-    void add_gram(const double *rows, Py_ssize_t n, Py_ssize_t width, double *gram)
+    void add_gram(const double *rows, Py_ssize_t n, Py_ssize_t width, double *gram, const void *next)
 
 
 def add_rows(
@@ -44,7 +44,7 @@ def add_rows(
             place[p] = -root
             filled[c] += 1
             if filled[c] == height:
-                add_gram(&buckets[c, 0, 0], height, width, &grams[c, 0, 0])
+                add_gram(&buckets[c, 0, 0], height, width, &grams[c, 0, 0], row + p)
                 filled[c] = 0
 
 
@@ -53,5 +53,5 @@ def empty_buckets(const double[:, :, ::1] buckets, Py_ssize_t[::1] filled, doubl
     cdef Py_ssize_t c
     with nogil:
         for c in range(buckets.shape[0]):
-            add_gram(&buckets[c, 0, 0], filled[c], buckets.shape[2], &grams[c, 0, 0])
+            add_gram(&buckets[c, 0, 0], filled[c], buckets.shape[2], &grams[c, 0, 0], &buckets[c, 0, 0])
             filled[c] = 0
