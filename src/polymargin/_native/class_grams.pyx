@@ -6,6 +6,7 @@ are read once, in order, and nothing is sorted.
 """
 
 from cython cimport floating
+from libc.string cimport memcpy
 
 cdef extern from "tiles.h" nogil:
     void add_gram(const double *rows, Py_ssize_t n, Py_ssize_t width, double *gram, const void *next)
@@ -38,6 +39,8 @@ def add_rows(
                 root = roots[i]
                 for j in range(p):
                     place[j] = root * row[j]
+            elif floating is double:
+                memcpy(place, row, p * sizeof(double))
             else:
                 for j in range(p):
                     place[j] = row[j]
