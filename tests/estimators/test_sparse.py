@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,6 +114,13 @@ def test_classes_may_be_called_like_the_columns_of_the_table(data):
     assert table.columns.is_unique
     assert set(table["feature"]) == {0, 1}
     np.testing.assert_array_equal(table["coef_feature"], model.coef_[2, table["feature"]])
+
+
+def test_without_pandas_the_table_is_a_list_of_rows(data, monkeypatch):
+    model = SparseSVC(C=0.05).fit(*data)
+    expected = model.separations().to_dict("records")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert model.separations() == expected
 
 
 def test_select_from_model_and_pipelines(data):
