@@ -195,10 +195,13 @@ class _ConjugateGradients:
         p, rz = z, float(np.vdot(self.residual, z))
         self.size = self.size or rz
         for _ in range(MAX_STEPS_OF_CG):
-            if rz <= error**2 * self.size or self.path.progress.out_of_time():
+            if not rz > error**2 * self.size or self.path.progress.out_of_time():
                 break
             product = self.apply(p)
-            length = rz / float(np.vdot(p, product))
+            curvature = float(np.vdot(p, product))
+            if not curvature > 0.0:  # lost in single precision
+                break
+            length = rz / curvature
             self.solution = self.solution + length * p
             self.residual = self.residual - length * product
             z = self.path.preconditioner(self.residual)
