@@ -6,9 +6,11 @@ held. A reduction is one round: one graph for what is to be kept and for the sum
 
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import dask
 import dask.threaded
 from dask.base import DaskMethodsMixin
 
@@ -121,6 +123,42 @@ class Fit:
             blocks.graph = {}
 
 
+def read_in_place(graphs: list[Graph], keys: list[list]) -> list[list]:
+    """Return for every key of every graph itself, or what does all its work within the task that uses it.
+
+    The latter where nothing but tasks of its own leads to the key, as in reading a file: a scheduler that reads
+    ahead would fill the workers.
+    """
+    needed = [[_needed(graph, key) for key in some] for graph, some in zip(graphs, keys, strict=True)]
+    users = Counter(each for some in needed for own in some for each in own)
+
+    def part(graph: Graph, key: Any, own: set) -> Any:
+        if any(users[each] > 1 or not _is_work(graph[each]) for each in own):
+            return key
+        return _read, _Call(dask.get, [{each: graph.pop(each) for each in own}, key])
+
+    return [
+        [part(graph, key, own) for key, own in zip(some, needs, strict=True)]
+        for graph, some, needs in zip(graphs, keys, needed, strict=True)
+    ]
+
+
+def _needed(graph: Graph, key: Any) -> set:
+    """Return the keys that a key depends on, and itself."""
+    found, waiting = set(), [key]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting.extend(getattr(graph[each], "dependencies", ()))
+    return found
+
+
+def _is_work(node: Any) -> bool:
+    """Tell whether a node of a graph is something to do, not data that is at hand or that a worker holds."""
+    return hasattr(node, "dependencies") and not hasattr(node, "value")
+
+
 class _Tasks(DaskMethodsMixin):
     """Some keys of a graph, as a collection that Dask computes and persists on the active scheduler."""
 
@@ -171,6 +209,10 @@ def _run(call: _Call, *blocks: Any) -> Any:
     rest = iter(blocks[1:])
     arguments = [next(rest) if isinstance(argument, _Slot) else argument for argument in call.arguments]
     return call.function(*blocks[:1], *arguments)
+
+
+def _read(source: _Call) -> Any:
+    return source.function(*source.arguments)
 
 
 def _fold(combine: _Call, *parts: Any) -> Any:

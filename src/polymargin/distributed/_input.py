@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from polymargin.blocks import joined
 from polymargin.costs import resolve_cost_matrix
-from polymargin.distributed._blocks import DaskBlocks, Fit
+from polymargin.distributed._blocks import DaskBlocks, Fit, read_in_place
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
 
@@ -31,11 +31,11 @@ def training_set(
     validate_data(estimator, stand_in(X), skip_check_array=True)
     columns = Columns.of(X)
     fit = Fit()
-    rows = _blocks("X", X, fit)
-    labels = _blocks("y", _aligned("y", y, X), fit)
-    weights = rows.spread([None] * len(rows.parts))
+    given = [X, _aligned("y", y, X)]
     if sample_weight is not None:
-        weights = _blocks("sample_weight", _aligned("sample_weight", sample_weight, X), fit)
+        given.append(_aligned("sample_weight", sample_weight, X))
+    rows, labels, *weighed = _blocks(given, fit)
+    weights = weighed[0] if weighed else rows.spread([None] * len(rows.parts))
     partition = rows.spread(list(range(len(rows.parts))))
 
     counts = labels.reduce(joined, _count_labels, weights, partition)
@@ -129,10 +129,11 @@ def naming(partition: int) -> Iterator[None]:
         raise kind(f"In partition {partition}: {error}") from None
 
 
-def _blocks(name: str, collection: Any, fit: Fit) -> DaskBlocks:
-    (collection,) = dask.optimize(collection)
-    keys = list(flatten(collection.__dask_keys__()))
-    return DaskBlocks(keys, dict(collection.__dask_graph__()), fit)
+def _blocks(collections: list, fit: Fit) -> list[DaskBlocks]:
+    optimised = [dask.optimize(collection)[0] for collection in collections]
+    graphs = [dict(collection.__dask_graph__()) for collection in optimised]
+    parts = read_in_place(graphs, [list(flatten(collection.__dask_keys__())) for collection in optimised])
+    return [DaskBlocks(some, graph, fit) for some, graph in zip(parts, graphs, strict=True)]
 
 
 def _aligned(name: str, values: Any, X: Any) -> Any:

@@ -5,7 +5,6 @@ own block of the kernel matrix (an `InnerLoop`), update all scores by one produc
 free variables are few enough, Newton steps (`active_set`) replace the slow end.
 """
 
-import time
 from collections import deque
 from dataclasses import replace
 
@@ -33,6 +32,8 @@ SMALL = 1000
 MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
+SECONDS_A_STEP, SECONDS_AN_UPDATE, SECONDS_A_ROUND = 1.2e-9, 0.2e-9, 20e-9
+"""What one core takes, about, for a class of an example: in a step of an inner loop, an update, a round's rest."""
 BURST = 2**25
 """Steps times examples of one stretch of native work: a small part of a second."""
 LAZY_BYTES = 2**24
@@ -101,11 +102,11 @@ class _Run:
         if not self.refresh(self.dual):
             self.refresh(self.loop.start())
         self.gap, self.best_dual = np.inf, -np.inf
-        # the processor's time, not the clock's: what pays must not depend on who else is at work
-        self.began = time.thread_time()
+        # counted in about the seconds of one core, not measured: the same data must always go the same way
+        self.work = 0.0
         self.trail: deque[tuple[float, float]] = deque(maxlen=6)
         self.rounds_without_gain = self.rounds_within = 0
-        self.newton_at, self.newtons, self.rounds_since_newton = progress.seconds, 0, 0
+        self.newton_at, self.newtons, self.rounds_since_newton = 0.0, 0, 0
         self.tried_interior = False
         self.inside: tuple[HingePoint, Certificate] | None = None
 
@@ -152,7 +153,7 @@ class _Run:
         """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
         dual = self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
         self.gap = self.progress.record(dual + float(blame.sum()), dual).gap
-        self.trail.append((self.gap, time.thread_time()))
+        self.trail.append((self.gap, self.work))
         self.rounds_without_gain = 0 if dual > self.best_dual + 1e-15 * abs(dual) else self.rounds_without_gain + 1
         self.best_dual = max(self.best_dual, dual)
         tol = self.progress.settings.tol
@@ -175,24 +176,24 @@ class _Run:
         return False
 
     def newton_pays(self) -> bool:
-        """Tell whether a Newton step costs no more than the time since the last one, and than going on without."""
+        """Tell whether a Newton step costs no more than the work since the last one, and than going on without."""
         small = self.losses.n_examples <= SMALL
         if isinstance(self.gram, LazyGram) and not small:  # its steps pass over the whole matrix
             return False
         if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
             return False
         estimate = self._newton_estimate()
-        spent = self.progress.seconds - self.newton_at
+        spent = self.work - self.newton_at
         return estimate <= max(spent, 0.01) and (small or 5.0 * estimate <= self._seconds_to_go())
 
     def _seconds_to_go(self) -> float:
-        """Seconds that the working sets will take at the rate of the last rounds."""
+        """Work that the working sets will take at the rate of the last rounds."""
         (first, began), (last, ended) = self.trail[0], self.trail[-1]
         pace = np.log(first / max(last, EXACT)) / max(ended - began, 1e-9)
         return float(np.log(self.gap / self.progress.settings.tol) / pace) if pace > 0 else np.inf
 
     def _newton_estimate(self) -> float:
-        """Seconds that a Newton step takes, from the size of its face."""
+        """Work that a Newton step takes, from the size of its face."""
         face = open_face(self.losses, self.dual, self.H + self.intercept)
         free, rows = int(face.sum()), int(face.any(axis=1).sum())
         if is_classwise(self.losses, free, max(rows, 1)):
@@ -201,13 +202,12 @@ class _Run:
 
     def newton(self) -> None:
         """Replace the point by the result of Newton steps."""
-        began = self.progress.seconds
         self.dual = self.loop.repair(self.dual)
-        point = polish(
+        point, work = polish(
             self.problem,
             HingePoint(self.dual, self.intercept),
             tol=EXACT,
-            seconds=max(began - self.newton_at, CHEAP_SECONDS),
+            work=max(self.work - self.newton_at, CHEAP_SECONDS),
             max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
             progress=self.progress,
@@ -215,28 +215,36 @@ class _Run:
         self.newtons += 1
         self.refresh(point.dual)
         self.rounds_since_newton = 0
-        self.newton_at = self.progress.seconds
+        self.work += work
+        self.newton_at = self.work
 
     def interior_pays(self) -> bool:
-        """Tell whether an interior point, tried once, would take no more than the time spent so far or to come."""
-        n, k = self.losses.n_examples, self.losses.n_classes
-        unknowns = n * (k - 1)
+        """Tell whether an interior point, tried once, would take no more than the work done so far or to come."""
         first_try = self.newtons == 0 and self.progress.iteration < 4
         if self.tried_interior or first_try:
             return False
-        if unknowns <= MAX_UNKNOWNS:
-            return INTERIOR_ITERATIONS * unknowns**3 / 3e10 <= max(self.progress.seconds, CHEAP_SECONDS)
+        estimate = self._interior_estimate()
+        if self._unknowns() <= MAX_UNKNOWNS:
+            return estimate <= max(self.work, CHEAP_SECONDS)
         if not isinstance(self.loop, LeeLoop) or self._whole_matrix() is None:
             return False
-        estimate = seconds_to_solve(n, k)
         # working sets become slower towards the end: what they promise is half of what they take
-        spent = time.thread_time() - self.began
-        return 0.2 * estimate <= spent and estimate <= 2.0 * self._seconds_to_go()
+        return 0.2 * estimate <= self.work and estimate <= 2.0 * self._seconds_to_go()
+
+    def _unknowns(self) -> int:
+        return self.losses.n_examples * (self.losses.n_classes - 1)
+
+    def _interior_estimate(self) -> float:
+        """Work that an interior point takes."""
+        if self._unknowns() <= MAX_UNKNOWNS:
+            return INTERIOR_ITERATIONS * self._unknowns() ** 3 / 3e10
+        return seconds_to_solve(self.losses.n_examples, self.losses.n_classes)
 
     def interior(self) -> None:
         """Replace the point by that of an interior point: on a root of the matrix, or on the matrix itself."""
         self.tried_interior = True
-        if self.losses.n_examples * (self.losses.n_classes - 1) > MAX_UNKNOWNS:
+        self.work += self._interior_estimate()
+        if self._unknowns() > MAX_UNKNOWNS:
             tol = max(0.5 * self.progress.settings.tol, SINGLE_PRECISION)
             solution = KernelInteriorPoint().solve(self.problem, self._settings_of_interior(tol))
             self._identify(solution.point)
@@ -292,7 +300,7 @@ class _Run:
         K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
         old = self.dual[rows]
         max_steps = max(1, min(10 * len(rows), BURST // len(rows)))
-        new = self.loop.improve(rows, K, old, self.H[rows], Burst(reduction=0.1, max_steps=max_steps))
+        new, steps = self.loop.improve(rows, K, old, self.H[rows], Burst(reduction=0.1, max_steps=max_steps))
         change = local.coefficients(new) - local.coefficients(old)
         moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new
@@ -302,6 +310,9 @@ class _Run:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.fresh = False
         self.rounds_since_newton += 1
+        self.work += self.losses.n_classes * (
+            SECONDS_A_STEP * steps * len(rows) + (SECONDS_AN_UPDATE * len(moved) + SECONDS_A_ROUND) * len(self.H)
+        )
 
     def stalled(self) -> bool:
         """Tell whether the dual has stopped rising."""

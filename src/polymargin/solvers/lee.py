@@ -54,13 +54,13 @@ class LeeLoop:
         dual: NDArray[np.float64],
         H: NDArray[np.float64],
         burst: Burst,
-    ) -> NDArray[np.float64]:
+    ) -> tuple[NDArray[np.float64], int]:
         """Run the compiled loop."""
         losses = self.losses.restricted(rows)
         u = np.array(dual.T, order="C")
         gradient = np.ascontiguousarray(-losses.margins(H).T)
         upper = np.ascontiguousarray(losses.upper.T)
         loop = LeeWorkingSet(K, upper, u, gradient, self.fit_intercept)
-        loop.improve(burst.reduction, burst.max_steps)
+        steps = loop.improve(burst.reduction, burst.max_steps)
         check_curvature(loop.most_negative_curvature, K)
-        return np.ascontiguousarray(u.T)
+        return np.ascontiguousarray(u.T), steps

@@ -46,8 +46,11 @@ class InnerLoop(Protocol):
         dual: NDArray[np.float64],
         H: NDArray[np.float64],
         burst: Burst,
-    ) -> NDArray[np.float64]:
-        """Return a better dual of the examples `rows`, given their block of kernel matrix, dual and scores."""
+    ) -> tuple[NDArray[np.float64], int]:
+        """Return a better dual of the examples `rows`, given their block of kernel matrix, dual and scores.
+
+        Also the number of steps that it took.
+        """
         ...
 
 
