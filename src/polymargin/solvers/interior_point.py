@@ -33,7 +33,7 @@ from polymargin.solvers._rows import (
     first_slots,
     with_ones,
 )
-from polymargin.solvers._slots import Array, SimplexSlots, row_sums, slots_of
+from polymargin.solvers._slots import Array, slots_of
 from polymargin.solvers.balance import balanced, balanced_blocks
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
@@ -41,12 +41,10 @@ PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
 """Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
 
 CORRECTIONS = 2
-"""Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short: not on few dense features,
-where to assemble the next matrix costs little more than a correction."""
+"""Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
 
-FIRST_MARGIN, FIRST_PRODUCT = 3.0, 0.2
-"""Without a start, few dense features start at scores of least squares that aim at so many margins, and at
-products of dual slots and slacks of so many margins times the weight."""
+FEW_FEATURES = 5
+"""Features up to which a matrix is assembled as quickly as a correction is found, so that none are tried."""
 
 STRETCH, NARROWEST, WIDEST = 20.0, 0.03, 1.0
 """A tilt moved by a part t of all weights is answered from the last solution's scores with a relative gap of
@@ -90,7 +88,6 @@ class InteriorPoint:
         model = self._model_of(problem)
         near = None if start is None else self._going_on(model)
         system = model.first_system(start) if near is None else near
-        corrections = 0 if isinstance(system, DenseSystem) else CORRECTIONS
         best: Judged | None = None
         idle = short = 0
         with Progress(settings, observer) as progress:
@@ -109,7 +106,7 @@ class InteriorPoint:
                     progress.status = Status.STALLED
                     break
                 try:
-                    short = short + 1 if _predictor_corrector(system, corrections) < 0.05 else 0
+                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
@@ -169,16 +166,11 @@ class _Model:
 
     def first_system(self, start: HingePoint | None) -> "NewtonSystem | DenseSystem":
         """Return the system at the first iterate."""
-        system = self._system(None if start is None else start.dual)
-        if start is None and isinstance(system, DenseSystem):
-            offset = float(self.slots.offsets.max())
-            self._centre(system, FIRST_MARGIN * offset * self._regression(), FIRST_PRODUCT * offset)
-        return system
-
-    def _system(self, dual: Array | None) -> "NewtonSystem | DenseSystem":
-        """Return the system at zero scores, and at the middle of the blocks or a dual point drawn there."""
         slots, unknowns = self.slots, self.unknowns
-        blocks = blocks_of(slots, *first_slots(slots, float(slots.offsets.max()), dual))
+        alpha, slack, epigraph = first_slots(
+            slots, float(slots.offsets.max()), None if start is None else start.dual
+        )
+        blocks = blocks_of(slots, alpha, slack, epigraph)
         Z = np.zeros_like(unknowns.tilt)
         if isinstance(blocks, SimplexBlocks) and self.products is not None:
             return DenseSystem(
@@ -195,23 +187,6 @@ class _Model:
         rows = Rows(self.features, blocks, slots.atoms, unknowns.basis, self.products)
         return NewtonSystem(unknowns, rows, Z)
 
-    def _regression(self) -> Array:
-        """Return the unknowns of a ridge regression on the classes that the losses anchor at."""
-        slots, basis, features = self.slots, self.unknowns.basis, self.features
-        assert isinstance(slots, SimplexSlots)
-        shape = features.shape[0], len(basis)
-        cells = np.bincount(slots.example * shape[1] + slots.anchor, slots.weight, minlength=shape[0] * shape[1])
-        weights = cells.reshape(shape)
-        matrix = features.T @ (features * row_sums(weights)[:, None])
-        matrix.flat[:: len(matrix) + 1] += np.maximum(self.unknowns.penalty, 1e-10 * np.trace(matrix))
-        return np.linalg.solve(matrix, features.T @ (weights @ basis)).T
-
-    def _centre(self, system: "NewtonSystem | DenseSystem", Z: Array, product: float) -> None:
-        """Move a system of maxima to given unknowns, and on the central path but for its residual."""
-        system.Z[:] = Z
-        scores = np.ascontiguousarray(self.features @ (self.unknowns.basis @ Z).T)
-        system.blocks.centre(scores, float(self.slots.offsets.max()), product)
-
     def distance(self, other: Any) -> float:
         """Return by what part of all weights the tilts of two models differ, infinity if more does."""
         if not isinstance(other, _Model) or not other.fits(self.problem):
@@ -224,12 +199,14 @@ class _Model:
     def central_system(
         self, near: "NewtonSystem | DenseSystem", gap: float
     ) -> "NewtonSystem | DenseSystem | None":
-        """Return a system at the scores of another one with a relative gap that is about the given one."""
+        """Return a system at the scores of another one, on the central path but for its residual; for maxima."""
         if not isinstance(near.blocks, SimplexBlocks):
             return None
-        system, slots = self._system(None), self.slots
-        losses = float(slots.weight.sum()) * slots.offsets.shape[1]
-        self._centre(system, near.Z, gap * max(1.0, abs(near.objectives()[0])) / losses)
+        system, slots = self.first_system(None), self.slots
+        system.Z[:] = near.Z
+        product = gap * max(1.0, abs(near.objectives()[0])) / (float(slots.weight.sum()) * slots.offsets.shape[1])
+        scores = np.ascontiguousarray(self.features @ (self.unknowns.basis @ near.Z).T)
+        system.blocks.centre(scores, float(slots.offsets.max()), product)
         return system
 
     def better(self, best: Judged | None, system: "NewtonSystem | DenseSystem") -> Judged:
@@ -298,14 +275,15 @@ def _products(features: Any) -> Array | None:
     return products
 
 
-def _predictor_corrector(system: "NewtonSystem | DenseSystem", corrections: int) -> float:
+def _predictor_corrector(system: "NewtonSystem | DenseSystem") -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
     mu = system.linearise()
     length = min(1.0, system.predict())
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
     aim = mu * (system.reached(length) / mu) ** 3
     length = system.correct(aim, REFINEMENTS)
-    for _ in range(corrections):
+    few_features = isinstance(system.blocks, SimplexBlocks) and system.Z.shape[1] <= FEW_FEATURES
+    for _ in range(0 if few_features else CORRECTIONS):
         if length > 0.9:
             break
         corrected = system.recentre(min(1.0, length + 0.1), length + 0.01)
