@@ -68,7 +68,9 @@ def _methods(name: str, p: int, folds: StratifiedKFold, context: Context) -> dic
     Cs = (1.0, 10.0) if context.quick else tuple(8.0 ** np.arange(3))
     widths = (1.0 / p,) if context.quick else tuple(4.0**power / p for power in range(-1, 2))
     searches = {
-        label: MarginSearch(MulticategorySVC(loss=loss, tol=1e-2), Cs=Cs, gammas=widths, criterion=folds)
+        label: MarginSearch(
+            MulticategorySVC(loss=loss, tol=1e-2), Cs=Cs, gammas=widths, criterion=folds, search_tol=None
+        )
         for label, loss in (("MSVM", "lee"), ("Weston-Watkins", "weston"))
     }
     grid = {"estimator__C": Cs, "estimator__gamma": widths}

@@ -46,6 +46,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
             Cs=[10.0] if context.quick else [1.0, 10.0, 100.0],
             gammas=[scale] if context.quick else scale * 4.0 ** np.arange(-1, 1),
             criterion=LeaveOneOut(),
+            search_tol=None,
         ).fit(F, y[train])
         predicted = search.predict(chosen.transform(X[test]))
         values[genes, "leave-one-out errors"] = round(search.best_score_ * len(train), 6)

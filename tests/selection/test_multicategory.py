@@ -20,7 +20,8 @@ def iris():
 @pytest.mark.parametrize("criterion", ["loo", "gacv"])
 def test_the_table_holds_what_single_fits_give(criterion):
     data = blobs(np.random.default_rng(0), 40, 2, 3)
-    search = MarginSearch(MulticategorySVC(tol=1e-8), Cs=[1.0, 0.1], gammas=[0.5, 2.0], criterion=criterion)
+    machine = MulticategorySVC(tol=1e-8)
+    search = MarginSearch(machine, Cs=[1.0, 0.1], gammas=[0.5, 2.0], criterion=criterion, search_tol=None)
     results = search.fit(*data).results_
     assert list(results["C"]) == [0.1, 1.0, 0.1, 1.0]
     for at in range(4):
@@ -42,7 +43,9 @@ def test_the_winner_is_as_if_fitted_alone(iris):
 def test_folds_agree_with_grid_search(iris):
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     grid = {"C": [0.05, 1.0], "gamma": [0.05, 1.0]}
-    ours = MarginSearch(MulticategorySVC(tol=1e-6), Cs=grid["C"], gammas=grid["gamma"], criterion=folds).fit(*iris)
+    ours = MarginSearch(
+        MulticategorySVC(tol=1e-6), Cs=grid["C"], gammas=grid["gamma"], criterion=folds, search_tol=None
+    ).fit(*iris)
     theirs = GridSearchCV(MulticategorySVC(tol=1e-6), grid, cv=folds).fit(*iris).cv_results_
     errors = {
         (p["C"], p["gamma"]): 1 - s for p, s in zip(theirs["params"], theirs["mean_test_score"], strict=True)
@@ -54,7 +57,8 @@ def test_folds_agree_with_grid_search(iris):
 
 def test_exact_leave_one_out(iris):
     X, y = iris[0][::7], iris[1][::7]
-    search = MarginSearch(MulticategorySVC(tol=1e-8), Cs=[0.5], gammas=[0.3], criterion="loo_exact").fit(X, y)
+    machine = MulticategorySVC(tol=1e-8)
+    search = MarginSearch(machine, Cs=[0.5], gammas=[0.3], criterion="loo_exact", search_tol=None).fit(X, y)
     losses = []
     for i in range(len(y)):
         rest = np.delete(np.arange(len(y)), i)
@@ -76,6 +80,7 @@ def test_default_grid_and_progress(iris, capsys):
         ({"Cs": []}, "Cs must hold at least one value"),
         ({"Cs": [1.0, -1.0]}, "Cs must be a finite number greater than 0, got -1.0"),
         ({"gammas": [0.0]}, "gammas must be a finite number greater than 0"),
+        ({"search_tol": 0.0}, "search_tol must be a finite number greater than 0"),
         ({"criterion": "aic"}, "criterion must be one of 'loo', 'gacv', 'loo_exact', got 'aic'"),
         ({"estimator": MulticategorySVC(kernel="linear"), "gammas": [1.0]}, "gammas must be None"),
         ({"estimator": MulticategorySVC(loss="weston"), "criterion": "gacv"}, "'gacv' is defined for loss='lee'"),
@@ -91,7 +96,7 @@ def test_a_weight_means_repetition_for_the_choice_too(loss):
     rng = np.random.default_rng(5)
     X, y = blobs(rng, 30, 2, 3)
     weight = rng.integers(1, 4, len(y))
-    search = MarginSearch(MulticategorySVC(loss=loss, tol=1e-9), Cs=[0.1, 1.0], gammas=[0.3])
+    search = MarginSearch(MulticategorySVC(loss=loss, tol=1e-9), Cs=[0.1, 1.0], gammas=[0.3], search_tol=None)
     weighted = search.fit(X, y, sample_weight=weight).results_
     repeated = search.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).results_
     np.testing.assert_allclose(weighted["loo"], repeated["loo"], rtol=1e-5)
@@ -108,7 +113,34 @@ def test_kernels_in_whatever_form_give_the_same_table(criterion):
         ({"kernel": "precomputed"}, X @ X.T),
         ({"kernel": "linear", "landmarks": X}, X),
     ):
-        search = MarginSearch(MulticategorySVC(tol=1e-9, **options), Cs=[0.1, 1.0], criterion=criterion)
+        machine = MulticategorySVC(tol=1e-9, **options)
+        search = MarginSearch(machine, Cs=[0.1, 1.0], criterion=criterion, search_tol=None)
         tables.append(search.fit(data, y).results_)
     for other in tables[1:]:
         np.testing.assert_allclose(other["criterion"], tables[0]["criterion"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_the_search_tolerance_is_fine_enough_for_the_criteria(loss):
+    X, y = blobs(np.random.default_rng(7), 150, 3, 4, spread=1.5)
+    machine = MulticategorySVC(loss=loss, tol=1e-8)
+    Cs, gammas = 4.0 ** np.arange(-3, 6), [0.1, 1.0]
+    brief, tight = (
+        MarginSearch(machine, Cs=Cs, gammas=gammas, search_tol=search_tol).fit(X, y) for search_tol in (1e-3, None)
+    )
+    np.testing.assert_allclose(brief.results_["loo"], tight.results_["loo"], rtol=0.03)
+    np.testing.assert_allclose(brief.results_["error"], tight.results_["error"], atol=2.5 / len(y))
+    assert np.mean(np.abs(brief.results_["loo"] / tight.results_["loo"] - 1)) < 0.005
+    assert brief.best_params_ == tight.best_params_
+    assert brief.certificate_.gap <= 1e-8
+
+
+def test_a_larger_C_changes_nothing_once_no_multiplier_is_at_its_bound():
+    X, y = blobs(np.random.default_rng(1), 60, 2, 3, spread=1.0)
+    search = MarginSearch(Cs=[1.0, 1e3, 1e4, 1e5], gammas=[3.0]).fit(X, y)
+    results = search.results_
+    fit = MulticategorySVC(C=1e5, gamma=3.0, tol=1e-8).fit(X, y)
+    assert fit.dual_coef_.max() < 1e3
+    assert len(set(results["loo"][1:])) == 1
+    assert results["loo"][3] == pytest.approx(loo(fit), rel=1e-3)
+    assert (results["gap"] <= 1e-3).all()

@@ -16,7 +16,8 @@ from sklearn.svm import SVC
 
 from polymargin import MulticategorySVC, RejectOptionClassifier
 from polymargin.datasets import make_competing_interval, make_related_classes, make_triangle, standardize_arrays
-from polymargin.selection.rejection import Tally, find_threshold, gap_loss, paper_loss
+from polymargin.selection.rejection import gap_loss, paper_loss
+from polymargin.selection.thresholds import Tally, find_threshold
 
 
 def tally_of(losses, right):

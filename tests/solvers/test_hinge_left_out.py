@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from polymargin.coding import zero_sum_basis
 from polymargin.estimators.multicategory import hinge_losses, solver_for
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem
@@ -86,16 +87,33 @@ def test_without_any_coefficient_nothing_changes():
     np.testing.assert_array_equal(frozen_left_out_scores(problem, point), np.zeros((3, 3)))
 
 
+def left_out_one_by_one(problem, point):
+    """The definition: for every row a least-squares solution of the system of the others' free multipliers."""
+    K = problem.gram.matrix
+    R = problem.coefficients(point.dual)
+    scores = K @ R + point.intercept
+    example, direction = free_directions(problem.losses, point.dual, scores)
+    basis = zero_sum_basis(R.shape[1])[:, : (R.shape[1] - 1) * problem.fit_intercept]
+    left_out = scores.copy()
+    for i in np.flatnonzero(R.any(axis=1)):
+        a, d = example[example != i], direction[example != i]
+        B = d @ basis
+        system = np.block([[K[np.ix_(a, a)] * (d @ d.T), -B], [B.T, np.zeros((B.shape[1],) * 2)]])
+        right = np.concatenate([K[a, i] * -(d @ R[i]), -(basis.T @ R[i])])
+        answer = np.linalg.lstsq(system, right, rcond=1e-13)[0]
+        left_out[i] -= K[i, i] * R[i] + (K[i, a] * answer[: len(a)]) @ d - basis @ answer[len(a) :]
+    return left_out
+
+
+@pytest.mark.parametrize("many_free", [0.0, np.inf])
 @pytest.mark.parametrize("repeated", [0, 20])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_class_by_class_and_at_once_are_the_same_inverse(fit_intercept, repeated, monkeypatch):
+def test_class_by_class_and_at_once_are_as_defined(fit_intercept, repeated, many_free, monkeypatch):
     X, y = blobs(np.random.default_rng(8), 60, 4, 5, spread=1.5)
     X[60 - repeated :] = X[:repeated]  # a singular kernel matrix
     losses = hinge_losses("lee", y, 20.0 * (1 - np.eye(5))[y])
     problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), losses, fit_intercept)
     point = solve(problem)
-    found = []
-    for many_free in (0.0, np.inf):
-        monkeypatch.setattr("polymargin.solvers.hinge_left_out.MANY_FREE", many_free)
-        found.append(frozen_left_out_scores(problem, point))
-    np.testing.assert_allclose(*found, atol=1e-9)
+    monkeypatch.setattr("polymargin.solvers.class_blocks.MANY_FREE", many_free)
+    found = frozen_left_out_scores(problem, point)
+    np.testing.assert_allclose(found, left_out_one_by_one(problem, point), atol=1e-5)

@@ -56,3 +56,14 @@ def test_the_decomposition_calls_it_where_it_pays(monkeypatch):
     finer = Decomposition().solve(problem, Settings(tol=1e-6))
     assert finer.status is Status.SOLVED
     assert solution.certificate.primal == pytest.approx(finer.certificate.primal, rel=2e-3)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e5])
+@pytest.mark.parametrize("gamma", [0.01, 1.0])
+def test_beyond_single_precision_it_stops_and_does_not_raise(C, gamma):
+    X, y = blobs(np.random.default_rng(0), 60, 3, 4, spread=3.0)
+    problem = HingeProblem(DenseGram(Kernel("rbf", gamma)(X)), lee_lin_wahba(y, C * (1 - np.eye(4))[y]))
+    solution = KernelInteriorPoint().solve(problem, Settings(tol=1e-14, max_iter=200))
+    assert solution.status in (Status.STALLED, Status.NUMERICAL_ERROR, Status.MAX_ITER)
+    assert solution.certificate.gap < 1e-3
+    assert np.isfinite(solution.point.dual).all()

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from polymargin.inspection._plotting import label_text, new_axes, styled
-from polymargin.selection.rejection import RejectOptionClassifier, Tally
+from polymargin.selection.rejection import RejectOptionClassifier
+from polymargin.selection.thresholds import Tally
 
 
 class RiskCoverageDisplay:

@@ -15,11 +15,10 @@ from polymargin.report.calibration import Calibration
 from polymargin.selection.rejection import (
     DEFAULT_QUANTILE,
     RejectOptionClassifier,
-    Tally,
     class_scores,
-    find_threshold,
     prediction_losses,
 )
+from polymargin.selection.thresholds import Tally, find_threshold
 
 WEIGHING = ("cost_matrix", "utility", "priors", "class_weight")
 """Parameters of machines that weigh classes unequally."""

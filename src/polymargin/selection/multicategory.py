@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,14 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from polymargin.checks import check_choice, check_positive_values
+from polymargin.checks import check_choice, check_positive_values, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
 from polymargin.gram import DenseGram, Gram, Kernel, NystroemMap, draw_landmarks, resolve_kernel
-from polymargin.problems.hinge import HingePoint, HingeProblem
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
-from polymargin.solvers.contract import Settings, Solution
+from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge_left_out import frozen_left_out_scores
 
 CRITERIA = ("loo", "gacv", "loo_exact")
@@ -40,6 +40,9 @@ class MarginSearch(MarginClassifier):
     copy that stays would vouch for the one left out. A weight thus means repetition for the choice as well; not
     so with the folds of a cross-validation, which are drawn among rows.
 
+    Grid points are solved to `search_tol` only, the winner then to the estimator's `tol`. From the C on at which
+    no multiplier is at its bound a larger C changes nothing, so the rest of that width is taken over as it is.
+
     Parameters
     ----------
     estimator : MulticategorySVC or None, default=None
@@ -53,6 +56,8 @@ class MarginSearch(MarginClassifier):
         "loo": leave-one-out loss with the active set frozen. "gacv": (28) of Lee et al. "loo_exact": as many
         refits as there are support vectors. Otherwise the misclassification cost over the folds of a
         cross-validation, given as in scikit-learn.
+    search_tol : float or None, default=1e-3
+        Relative duality gap to which grid points are solved; None for the estimator's `tol`.
     n_jobs : int or None, default=None
         Widths searched side by side.
     verbose : bool, default=False
@@ -83,11 +88,22 @@ class MarginSearch(MarginClassifier):
     (6, True)
     """
 
-    def __init__(self, estimator=None, *, Cs=None, gammas=None, criterion="loo", n_jobs=None, verbose=False):
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        Cs=None,
+        gammas=None,
+        criterion="loo",
+        search_tol=1e-3,
+        n_jobs=None,
+        verbose=False,
+    ):
         self.estimator = estimator
         self.Cs = Cs
         self.gammas = gammas
         self.criterion = criterion
+        self.search_tol = search_tol
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -112,10 +128,15 @@ class MarginSearch(MarginClassifier):
             if self.criterion == "gacv" and machine.loss != "lee":
                 raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
+        if self.search_tol is not None:
+            check_real("search_tol", self.search_tol, above=0.0)
         settings, data = machine._prepare(X, y, sample_weight)
         if isinstance(self.criterion, str):
             data, _ = data.merged(pairwise=machine._is_pairwise())
-        grid = _Grid(machine, data, self.criterion, Cs, settings)
+        brief = settings
+        if self.search_tol is not None:
+            brief = replace(settings, tol=max(settings.tol, float(self.search_tol)), brief=True)
+        grid = _Grid(machine, data, self.criterion, Cs, brief)
         kernels = self._kernels(machine, data)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(grid.search_width)(kernel) for kernel in kernels
@@ -126,7 +147,7 @@ class MarginSearch(MarginClassifier):
         if self.criterion == "gacv" and any(width.singular for width in widths):
             warn_of_singular_kernel()
         best = min(range(len(widths)), key=lambda at: (widths[at].rank, kernels[at].gamma))
-        self._keep(machine, data, kernels[best], widths[best], settings.tol)
+        self._keep(machine, data, kernels[best], widths[best], settings)
         return self
 
     def _kernels(self, machine: MulticategorySVC, data: TrainingSet) -> list[Kernel]:
@@ -147,12 +168,15 @@ class MarginSearch(MarginClassifier):
         ]
 
     def _keep(
-        self, machine: MulticategorySVC, data: TrainingSet, kernel: Kernel, width: "_Width", tol: float
+        self, machine: MulticategorySVC, data: TrainingSet, kernel: Kernel, width: "_Width", settings: Settings
     ) -> None:
-        """Store the winner as if it had been fitted by itself."""
+        """Solve for the winner to the tolerance of a fit, and store it as if it had been fitted by itself."""
         winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
-        winner._store(data, kernel, width.nystroem, width.R)
-        winner.intercept_ = width.solution.point.intercept
+        losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
+        problem = HingeProblem(winner._gram(kernel, data.X, width.nystroem), losses, winner.fit_intercept)
+        solution = solver_for(problem).solve(problem, settings, start=width.point)
+        winner._store(data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
+        winner.intercept_ = solution.point.intercept
         self.best_estimator_ = winner
         self.best_params_ = {"C": winner.C, "gamma": winner.gamma}
         self.best_score_ = width.entry["criterion"]
@@ -161,7 +185,7 @@ class MarginSearch(MarginClassifier):
         self.n_features_in_ = winner.n_features_in_
         if hasattr(winner, "feature_names_in_"):
             self.feature_names_in_ = winner.feature_names_in_
-        winner._conclude(width.solution, tol)
+        winner._conclude(solution, settings.tol)
         self.certificate_, self.converged_, self.n_iter_ = winner.certificate_, winner.converged_, winner.n_iter_
 
     def _is_pairwise(self) -> bool:
@@ -177,8 +201,7 @@ class _Width:
 
     entries: list[dict[str, float]]
     best: int
-    solution: Solution[HingePoint]
-    R: NDArray[np.float64]
+    point: HingePoint
     nystroem: NystroemMap | None
     singular: bool
 
@@ -213,37 +236,49 @@ class _Grid:
         gram = machine._gram(kernel, data.X, nystroem)
         fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram)
         entries: list[dict[str, float]] = []
-        best, best_solution, best_R = 0, None, None
+        best = 0
+        points: list[HingePoint] = []
         for C, problem, solution in self._path(gram, np.arange(len(data.labels))):
             started = time.perf_counter()
-            entry = self._measure(C, problem, solution.point)
+            if points and solution.point is points[-1]:
+                entry = entries[-1] | {"C": C}
+            else:
+                entry = self._measure(C, problem, solution.point)
             entry["gamma"] = kernel.gamma
             entry["gap"] = solution.certificate.gap
             if fold_costs is not None:
                 entry["criterion"] = entry["error"] = fold_costs[len(entries)]
             entry["seconds"] = solution.seconds + time.perf_counter() - started
             entries.append(entry)
-            if best_solution is None or entry["criterion"] < entries[best]["criterion"]:
-                best, best_solution = len(entries) - 1, solution
-                best_R = problem.coefficients(solution.point.dual)
-        assert best_solution is not None
-        assert best_R is not None
+            points.append(solution.point)
+            if entry["criterion"] < entries[best]["criterion"]:
+                best = len(entries) - 1
         singular = self.criterion == "gacv" and is_singular(problem)
-        return _Width(entries, best, best_solution, best_R, nystroem, singular)
+        return _Width(entries, best, points[best], nystroem, singular)
 
     def _path(
         self, gram: Gram, rows: NDArray[np.intp]
     ) -> Iterator[tuple[float, HingeProblem, Solution[HingePoint]]]:
-        """Solve for every C on the training rows `rows`, whose kernel is `gram`, each fit from the one before."""
+        """Solve for every C on the training rows `rows`, whose kernel is `gram`, each fit from those before.
+
+        A point that is still within the tolerance at the next C is kept as it is. Once no multiplier is at its
+        bound the solution is one for every larger C, so that it is worth solving for the largest at once.
+        """
         costs, labels = self.data.example_costs[rows], self.data.labels[rows]
-        start = None
-        for at, C in enumerate(self.Cs):
+        before: tuple[float, Solution[HingePoint]] | None = None
+        for C in map(float, self.Cs):
             losses = hinge_losses(self.machine.loss, labels, C * costs)
             problem = HingeProblem(gram, losses, self.machine.fit_intercept)
-            solution = solver_for(problem).solve(problem, self.settings, start=start)
-            yield float(C), problem, solution
-            growth = self.Cs[min(at + 1, len(self.Cs) - 1)] / C
-            start = HingePoint(solution.point.dual * growth, solution.point.intercept)
+            solution = None if before is None else _kept(problem, before[1].point, self.settings)
+            if solution is None:
+                start, settings = None, self.settings
+                if before is not None:
+                    start = _enlarged(problem, before[1], C / before[0])
+                    if _is_inside(problem.losses, before[1].point, C / before[0]):  # for all larger C at once
+                        settings = replace(settings, tol=settings.tol * C / float(self.Cs[-1]))
+                solution = solver_for(problem).solve(problem, settings, start=start)
+            yield C, problem, solution
+            before = C, solution
 
     def _measure(self, C: float, problem: HingeProblem, point: HingePoint) -> dict[str, float]:
         """Compute every criterion that one fit yields."""
@@ -290,3 +325,32 @@ class _Grid:
                 scores = cross @ problem.coefficients(solution.point.dual) + solution.point.intercept
                 costs[at] += data.example_costs[test, scores.argmax(axis=1)].sum()
         return costs / sum(data.weights[test].sum() for _, test in folds)
+
+
+def _kept(problem: HingeProblem, point: HingePoint, settings: Settings) -> Solution[HingePoint] | None:
+    """Return the solution at a smaller C, if it is one at this C too."""
+    started = time.perf_counter()
+    certificate = problem.certify(point)
+    if not certificate.within(settings.tol):
+        return None
+    return Solution(point, Status.SOLVED, certificate, 0, time.perf_counter() - started)
+
+
+def _enlarged(problem: HingeProblem, solution: Solution[HingePoint], growth: float) -> HingePoint:
+    """Return the best multiple, up to `growth`, of a solution at a C that was smaller by that factor.
+
+    Along multiples s of the coefficients the dual is ``s linear - s^2/2 ||W||^2``. Multipliers at their bounds ask
+    for all of the growth; where none is, the best multiple is one.
+    """
+    losses, dual = problem.losses, solution.point.dual
+    linear = losses.dual_linear(dual)
+    squared_norm = 2.0 * (linear - solution.certificate.dual)
+    factor = growth if squared_norm <= 0.0 else min(growth, max(1.0, linear / squared_norm))
+    if isinstance(losses, BoxLosses):
+        return HingePoint(factor * dual, solution.point.intercept)
+    return HingePoint(losses.dual_of(factor * problem.coefficients(dual)), solution.point.intercept)
+
+
+def _is_inside(losses: BoxLosses | SimplexLosses, point: HingePoint, growth: float) -> bool:
+    """Tell whether a solution at a C that was smaller by the factor `growth` was clearly within its bounds."""
+    return isinstance(losses, BoxLosses) and bool((growth * point.dual <= 0.99 * losses.upper).all())

@@ -1,6 +1,5 @@
 """Saying "I don't know": predictions that are too weak are rejected (Lee, Lin & Wahba, section 6.1)."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
 from polymargin.checks import check_real
+from polymargin.selection.thresholds import Tally, find_threshold
 from polymargin.solvers.hinge_left_out import frozen_left_out_scores
 
 RULES = ("quantile", "target_error", "coverage", "rejection_cost")
@@ -353,56 +353,6 @@ def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
     if reject_label in classes.tolist():
         raise ValueError(f"reject_label must not be one of the classes {classes.tolist()}, got {reject_label!r}.")
     return reject_label
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Weighted counts of the left-out predictions of at most every distinct loss, ascending."""
-
-    loss: NDArray[np.float64]
-    accepted: NDArray[np.float64]
-    errors: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, losses: NDArray[np.float64], right: NDArray[np.bool_], counts: NDArray[np.float64]) -> "Tally":
-        """Count."""
-        kept = counts > 0
-        distinct, position = np.unique(losses[kept], return_inverse=True)
-        accepted, errors = (
-            np.cumsum(np.bincount(position, weights).astype(np.float64))
-            for weights in (counts[kept], counts[kept] * ~right[kept])
-        )
-        return cls(distinct, accepted, errors)
-
-
-def find_threshold(tally: Tally, rule: str, level: float) -> float:
-    """Return the highest loss to accept; infinite if nothing is to be rejected."""
-    match rule:
-        case "quantile":
-            return _order_statistic(tally.loss, tally.accepted - tally.errors, level)
-        case "coverage":
-            return _order_statistic(tally.loss, tally.accepted, level)
-        case "target_error":
-            # One more error among one more prediction: the last crossing of the raw share would be optimistic.
-            within = np.flatnonzero((tally.errors + 1.0) / (tally.accepted + 1.0) <= level)
-            if len(within) == 0:
-                warnings.warn(
-                    f"No threshold reaches target_error={level:g} on the left-out predictions: everything will be "
-                    "rejected. Raise the target, or give more data.",
-                    stacklevel=3,
-                )
-                return -np.inf
-            return float(tally.loss[within[-1]])
-        case _:
-            cost = tally.errors - level * tally.accepted
-            best = len(cost) - 1 - int(np.argmin(cost[::-1]))
-            return float(tally.loss[best]) if cost[best] <= 0 else -np.inf
-
-
-def _order_statistic(loss: NDArray[np.float64], counts: NDArray[np.float64], level: float) -> float:
-    """Return the ceil((n + 1) level)-th smallest loss, n = counts[-1]; infinite if there are not so many."""
-    position = int(np.searchsorted(counts, np.ceil((counts[-1] + 1.0) * level * (1 - 1e-12))))
-    return float(loss[position]) if position < len(loss) else np.inf
 
 
 def _fit(estimator: Any, X: Any, y: NDArray, weights: NDArray[np.float64] | None) -> Any:

@@ -12,10 +12,14 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.solvers.class_blocks import ClassBlocks, is_classwise, operations
 from polymargin.solvers.contract import Progress
 from polymargin.solvers.intercept import central_intercept
 
 Losses = BoxLosses | SimplexLosses
+
+RIDGE = 1e-9
+"""Relative ridge that makes a flat face factorisable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def polish(
     work : after which no further face is begun.
     max_rounds : faces to visit at most.
     max_walk : bounds to meet at most where a face is left step by step.
-    max_free : faces with more moves than this are left alone.
+    max_free : faces with more moves than this are left alone, unless they are solved class by class.
     progress : asked between the rounds whether to stop.
     """
     climber = _Climber(problem, point, max_free, work)
@@ -162,9 +166,10 @@ class _Climber:
         return climbed
 
     def _newton(self, moves: _Moves, reference: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        if not 0 < len(moves.example) <= self.max_free:
+        n_free, n_rows = len(moves.example), len(np.unique(moves.example))
+        if n_free == 0 or (n_free > self.max_free and not is_classwise(self.losses, n_free, n_rows)):
             return None
-        self.work += seconds_of_face(len(moves.example)) + 2e-10 * self.H.size * len(moves.example)
+        self.work += seconds_of_face(self.losses, n_free, n_rows) + 2e-10 * self.H.size * n_rows
         change = self.problem.coefficients(reference) - self.R
         return _solve_face(self.problem, moves, self.H, change, self.R.sum(axis=0))
 
@@ -195,9 +200,11 @@ class _Climber:
         return True
 
 
-def seconds_of_face(free: int) -> float:
-    """Return about how long one core takes to minimise over a face of so many moves."""
-    return 1e-4 + 2e-8 * free**2 + free**3 / 3e10
+def seconds_of_face(losses: Losses, n_free: int, n_rows: int) -> float:
+    """Return about how long one core takes to minimise over a face of so many moves of so many examples."""
+    if is_classwise(losses, n_free, n_rows):
+        return 1e-3 + operations(n_free, n_rows, losses.n_classes) / 2e10
+    return 1e-4 + 2e-8 * n_free**2 + n_free**3 / 3e10
 
 
 def _unbalanced(R: NDArray[np.float64]) -> bool:
@@ -262,38 +269,72 @@ def _solve_face(
     if len(moved):
         scores = scores + gram.block(rows, moved) @ reference_change[moved]
     slope = np.einsum("mk,mk->m", moves.direction, scores[place]) - moves.gain
-    K = gram.block(rows, rows)
-    hessian = K[np.ix_(place, place)] * (moves.direction @ moves.direction.T)
-    size = float(np.abs(hessian.diagonal()).max())
-    if size <= 0.0:
-        return None
-    system = hessian.copy()
-    sums = moves.direction[:, : losses.n_classes - 1].T
-    missing = -(class_sums + reference_change.sum(axis=0))[:-1]
-    if problem.fit_intercept:
-        system += (size / max(1, len(rows))) * (sums.T @ sums)
-    system[np.diag_indices_from(system)] += 1e-9 * size
+    K = gram.block(rows, rows).astype(np.float64, copy=False)
+    kind = _ClasswiseHessian if is_classwise(losses, len(place), len(rows)) else _WholeHessian
     try:
-        factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        hessian = kind(K, place, moves, problem.fit_intercept)
     except scipy.linalg.LinAlgError:
         return None
-    if not problem.fit_intercept:
-        return _refined(hessian, slope, factor)
-    spread = scipy.linalg.cho_solve(factor, sums.T, check_finite=False)
-    schur = scipy.linalg.pinvh(sums @ spread, rtol=1e-12)
     steps = np.zeros(len(slope))
+    if not problem.fit_intercept:
+        for _ in range(3):
+            steps = steps + hessian.solve(-slope - hessian.dot(steps))
+        return steps
+    sums = moves.direction[:, : losses.n_classes - 1].T
+    missing = -(class_sums + reference_change.sum(axis=0))[:-1]
+    spread = hessian.solve(sums.T)
+    schur = scipy.linalg.pinvh(sums @ spread, rtol=1e-12)
     for _ in range(3):
-        residual = scipy.linalg.cho_solve(factor, -slope - hessian @ steps, check_finite=False)
+        residual = hessian.solve(-slope - hessian.dot(steps))
         multiplier = schur @ (missing - sums @ steps - sums @ residual)
         steps = steps + residual + spread @ multiplier
     return steps
 
 
-def _refined(hessian: NDArray[np.float64], slope: NDArray[np.float64], factor: tuple) -> NDArray[np.float64]:
-    steps = np.zeros(len(slope))
-    for _ in range(3):
-        steps = steps + scipy.linalg.cho_solve(factor, -slope - hessian @ steps, check_finite=False)
-    return steps
+class _WholeHessian:
+    """The Hessian of a face, and its factor with a ridge and the constraint's square added."""
+
+    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: _Moves, fit_intercept: bool):
+        self.matrix = K[np.ix_(place, place)] * (moves.direction @ moves.direction.T)
+        size = float(np.abs(self.matrix.diagonal()).max())
+        if size <= 0.0:
+            raise scipy.linalg.LinAlgError("no move has any curvature")
+        system = self.matrix.copy()
+        if fit_intercept:
+            sums = moves.direction[:, :-1]
+            system += (size / len(K)) * (sums @ sums.T)
+        system[np.diag_indices_from(system)] += RIDGE * size
+        self.factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+
+    def dot(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Apply it, without ridge and square."""
+        return self.matrix @ steps
+
+    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Solve with ridge and square."""
+        return scipy.linalg.cho_solve(self.factor, right, check_finite=False)
+
+
+class _ClasswiseHessian:
+    """The same where hinges see single scores: ridge and square are added to the kernel matrix."""
+
+    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: _Moves, fit_intercept: bool):
+        self.K, self.place, self.slot, self.k = K, place, moves.slot, moves.direction.shape[1]
+        size = float(np.abs(K.diagonal()).max())
+        system = K + size / len(K) if fit_intercept else K.copy()
+        system[np.diag_indices_from(system)] += RIDGE * size
+        self.blocks = ClassBlocks(system, place, moves.slot, self.k)
+
+    def dot(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Apply it, without ridge and square."""
+        spread = np.zeros((len(self.K), self.k))
+        spread[self.place, self.slot] = steps
+        scores = self.K @ spread
+        return (scores - scores.mean(axis=1, keepdims=True))[self.place, self.slot]
+
+    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Solve with ridge and square."""
+        return self.blocks.solve(right)
 
 
 def _clipped(losses: Losses, dual: NDArray[np.float64]) -> NDArray[np.float64]:

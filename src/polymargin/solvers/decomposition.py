@@ -17,6 +17,7 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.balance import balanced
+from polymargin.solvers.class_blocks import is_classwise, operations
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
 from polymargin.solvers.interior_point import InteriorPoint
@@ -161,8 +162,8 @@ class _Run:
         if self.gap > tol:
             return False
         self.rounds_within += 1
-        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
-        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
+        brief = self.progress.settings.brief or self.losses.n_examples > SMALL
+        if not brief and self._newton_estimate() <= CHEAP_SECONDS and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
         return self._is_fresh_enough()
 
@@ -193,7 +194,10 @@ class _Run:
 
     def _newton_estimate(self) -> float:
         """Work that a Newton step takes, from the size of its face."""
-        free = int(open_face(self.losses, self.dual, self.H + self.intercept).sum())
+        face = open_face(self.losses, self.dual, self.H + self.intercept)
+        free, rows = int(face.sum()), int(face.any(axis=1).sum())
+        if is_classwise(self.losses, free, max(rows, 1)):
+            return 10.0 * operations(free, rows, self.losses.n_classes) / 2e10
         return 3.0 * free**3 / 1e10 if free <= MAX_FREE else np.inf
 
     def newton(self) -> None:

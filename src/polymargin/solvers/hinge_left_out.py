@@ -8,18 +8,16 @@ from numpy.typing import NDArray
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.solvers.class_blocks import is_classwise
+from polymargin.solvers.hinge_left_out_by_class import score_changes
 
 AT_BOUND = 1e-8
 """Distance from a bound, relative to the size of the box or simplex, up to which a variable surely is at it."""
 
-RIDGE = 1e-11
-"""Relative ridge that makes a singular kernel matrix of the free variables factorisable."""
+RIDGE = 1e-8
+"""Relative ridge that makes a singular kernel matrix of the free variables factorisable.
 
-MANY_FREE = 1.5
-"""Free multipliers per example from which on the classwise inverse is the cheaper one."""
-
-LOST_DIGITS = 1e-7
-"""Relative error of the classwise inverse up to which it is used."""
+Scores move by as much times a coefficient, and rounding errors grow by its inverse: this balances the two."""
 
 
 def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
@@ -39,6 +37,10 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     if len(support) == 0:
         return scores
     example, direction = free_directions(problem.losses, point.dual, scores)
+    changes = _changes_by_class(problem, support, example, direction, -R[support])
+    if changes is not None:
+        scores[support] += changes
+        return scores
     K_free = problem.gram.block(support, example)
     inverse = _InverseSystem(problem, example, direction)
     removed = -R[support]
@@ -82,8 +84,7 @@ class _InverseSystem:
     """
 
     def __init__(self, problem: HingeProblem, example: NDArray[np.intp], direction: NDArray[np.float64]):
-        k = problem.losses.n_classes
-        self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
+        self.basis = _intercept_basis(problem)
         rows, place = np.unique(example, return_inverse=True)
         K = problem.gram.block(rows, rows).astype(np.float64)
         scale = max(
@@ -96,8 +97,8 @@ class _InverseSystem:
         K.flat[:: len(K) + 1] += RIDGE * scale
         B = direction @ self.basis
         self.lift = scale * B
-        self.inverse = _inverse_of(problem, K, place, direction)
-        self.spread = self.inverse.dot(B)
+        self.inverse = _inverse(K[np.ix_(place, place)] * (direction @ direction.T))
+        self.spread = self.inverse @ B
         # of low rank where all free multipliers are of few classes, whose rounding error must not be inverted
         self.schur = np.linalg.pinv(B.T @ self.spread, rcond=1e-12, hermitian=True)
 
@@ -106,7 +107,7 @@ class _InverseSystem:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Solve for t and beta, a column a right-hand side."""
         margins = margins + self.lift @ sums
-        half = self.inverse.dot(margins)
+        half = self.inverse @ margins
         shift = self.schur @ (sums - self.spread.T @ margins)
         return half + self.spread @ shift, shift
 
@@ -121,85 +122,40 @@ class _InverseSystem:
             columns = np.flatnonzero(counts == size)
             pinned = by_owner[first[columns, None] + np.arange(size)]
             spread = self.spread[pinned]
-            blocks = self.inverse.blocks(pinned) - spread @ self.schur @ spread.transpose(0, 2, 1)
+            blocks = self.inverse[pinned[:, :, None], pinned[:, None, :]] - spread @ self.schur @ spread.transpose(
+                0, 2, 1
+            )
             inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
             forces[pinned, columns[:, None]] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
         pull = self.schur @ (self.spread.T @ forces)
-        return step + self.inverse.dot(forces) - self.spread @ pull, shift - pull
+        return step + self.inverse @ forces - self.spread @ pull, shift - pull
 
 
-def _inverse_of(
-    problem: HingeProblem, K: NDArray[np.float64], place: NDArray[np.intp], direction: NDArray[np.float64]
-) -> "_DenseInverse | _ClasswiseInverse":
-    """Return the inverse of Q, class by class where hinges see single scores and examples have several free."""
-    losses = problem.losses
-    if isinstance(losses, BoxLosses) and losses.is_absolute and len(place) > MANY_FREE * len(K):
-        # a kernel matrix that is singular to rounding can break down in the coupling, not in the matrix as a whole
-        with suppress(np.linalg.LinAlgError):
-            return _ClasswiseInverse(K, place, direction.argmax(axis=1), losses.n_classes)
-    return _DenseInverse(K[np.ix_(place, place)] * (direction @ direction.T))
+def _changes_by_class(
+    problem: HingeProblem,
+    support: NDArray[np.intp],
+    example: NDArray[np.intp],
+    direction: NDArray[np.float64],
+    lost: NDArray[np.float64],
+) -> NDArray[np.float64] | None:
+    """Return what the scores of the support vectors change by, class by class; None where that does not pay."""
+    if not is_classwise(problem.losses, len(example), len(support)):
+        return None
+    K = problem.gram.block(support, support).astype(np.float64)
+    scale = max(float(K.diagonal().max()), 1.0)
+    basis = _intercept_basis(problem)
+    if problem.fit_intercept:
+        K += scale
+    K.flat[:: len(K) + 1] += RIDGE * scale
+    # a kernel matrix that is singular to rounding can break down in the coupling, not in the matrix as a whole
+    with suppress(np.linalg.LinAlgError):
+        return score_changes(K, np.searchsorted(support, example), direction.argmax(axis=1), lost, basis)
+    return None
 
 
-class _DenseInverse:
-    """The inverse of a positive definite matrix."""
-
-    def __init__(self, Q: NDArray[np.float64]):
-        self.matrix = _inverse(Q)
-
-    def dot(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Apply it."""
-        return self.matrix @ V
-
-    def blocks(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the square blocks (c, s, s) at the rows of `index` (c, s)."""
-        return self.matrix[index[:, :, None], index[:, None, :]]
-
-
-class _ClasswiseInverse:
-    """The inverse of ``Q_ab = ([j_a = j_b] - 1/k) K(a, b)``, j the classes that the multipliers belong to.
-
-    Q is one block A_j = K(F_j, F_j) a class, less E'K E / k with E the places of the multipliers among the rows
-    of K. By Woodbury's formula, free of the inverse of K ::
-
-        Q^-1 = diag(A_j^-1) + Y S^-1 Y',   Y_j = A_j^-1 K(F_j, .),   S = sum_j (K - K(., F_j) Y_j).
-
-    Raises LinAlgError where K is so nearly singular that the differences in S lose their digits.
-    """
-
-    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], slot: NDArray[np.intp], n_classes: int):
-        self.members = [np.flatnonzero(slot == j) for j in range(n_classes)]
-        self.inverses = [_inverse(K[np.ix_(place[at], place[at])]) for at in self.members]
-        self.diagonal = np.empty(len(place))
-        S = n_classes * K
-        Y = np.empty((len(place), len(K)))
-        for at, inverse in zip(self.members, self.inverses, strict=True):
-            self.diagonal[at] = inverse.diagonal()
-            to_rows = K[place[at]]
-            Y[at] = inverse @ to_rows
-            S -= to_rows.T @ Y[at]
-        root = scipy.linalg.cholesky(S, lower=True, check_finite=False)
-        self.root = scipy.linalg.solve_triangular(root, Y.T, lower=True, check_finite=False).T
-        probe = np.random.default_rng(0).standard_normal((len(place), 1))
-        spread = np.zeros((len(K), n_classes))
-        spread[place, slot] = self.dot(probe)[:, 0]
-        scores = K @ spread
-        back = (scores - scores.mean(axis=1, keepdims=True))[place, slot]
-        if not np.linalg.norm(back - probe[:, 0]) <= LOST_DIGITS * np.linalg.norm(probe):
-            raise np.linalg.LinAlgError("the coupling of the classes is singular to rounding")
-
-    def dot(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Apply it."""
-        product = self.root @ (self.root.T @ V)
-        for at, inverse in zip(self.members, self.inverses, strict=True):
-            product[at] += inverse @ V[at]
-        return product
-
-    def blocks(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the square blocks (c, s, s) at the rows of `index` (c, s), each of multipliers of one example."""
-        root = self.root[index]
-        blocks = root @ root.transpose(0, 2, 1)
-        blocks[:, np.arange(index.shape[1]), np.arange(index.shape[1])] += self.diagonal[index]
-        return blocks
+def _intercept_basis(problem: HingeProblem) -> NDArray[np.float64]:
+    k = problem.losses.n_classes
+    return zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
 
 
 def _inverse(Q: NDArray[np.float64]) -> NDArray[np.float64]:

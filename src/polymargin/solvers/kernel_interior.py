@@ -122,14 +122,19 @@ class _Path:
     def advance(self) -> bool:
         """Take a step of predictor and corrector; False if there was no time for it or the algebra broke down."""
         u, v = np.where(self.open, self.u, 1.0), np.where(self.open, self.upper - self.u, 1.0)
-        theta = self.below / u + self.above / v
-        if not self.preconditioner.factorise(theta, self.progress):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            theta = self.below / u + self.above / v
+        if not np.isfinite(theta).all() or not self.preconditioner.factorise(theta, self.progress):
             return False
         margins = np.where(self.open, self.margins(), 0.0)
         system = _ConjugateGradients(self, theta)
         d = system.solve(margins, PREDICTOR_ERROR)
+        if not np.isfinite(d).all():
+            return False
         moves = self._multipliers(d, u, v, 0.0, 0.0, 0.0)
         mu = self._complementarity(0.0, d, *moves)
+        if not mu > 0.0:
+            return False
         aim = mu * (self._complementarity(self._longest(d, *moves), d, *moves) / mu) ** 3
         second = d * moves[0], -d * moves[1]
         extra = np.where(self.open, (aim - second[0]) / u - (aim - second[1]) / v, 0.0)
@@ -195,10 +200,13 @@ class _ConjugateGradients:
         p, rz = z, float(np.vdot(self.residual, z))
         self.size = self.size or rz
         for _ in range(MAX_STEPS_OF_CG):
-            if rz <= error**2 * self.size or self.path.progress.out_of_time():
+            if not rz > error**2 * self.size or self.path.progress.out_of_time():
                 break
             product = self.apply(p)
-            length = rz / float(np.vdot(p, product))
+            curvature = float(np.vdot(p, product))
+            if not curvature > 0.0:  # lost in single precision
+                break
+            length = rz / curvature
             self.solution = self.solution + length * p
             self.residual = self.residual - length * product
             z = self.path.preconditioner(self.residual)
@@ -234,13 +242,14 @@ class _Preconditioner:
                 return False
             inverse = np.tril(dpotri(factor, lower=1)[0])
             self.inverses[c] = inverse + np.tril(inverse, -1).T
-        self.coupling = scipy.linalg.cho_factor(self.inverses.sum(axis=0), lower=True)
-        return True
+        coupling, failed = dpotrf(self.inverses.sum(axis=0), lower=1)
+        self.coupling = coupling, True
+        return not failed
 
     def __call__(self, right: Array) -> Array:
         """Return the solution for the right-hand side `right` (n, k)."""
         seen = (self.X.T @ (self.weights * right)).T[:, :, None]
-        common = scipy.linalg.cho_solve(self.coupling, (self.inverses @ seen).sum(axis=0))
+        common = scipy.linalg.cho_solve(self.coupling, (self.inverses @ seen).sum(axis=0), check_finite=False)
         answer = (self.inverses @ (seen - common))[:, :, 0].T
         return self.weights * (right - self.X @ answer)
 

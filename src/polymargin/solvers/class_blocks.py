@@ -1,0 +1,128 @@
+"""The Hessian of the machine of Lee, Lin & Wahba on a face, factorised class by class.
+
+    Q_ab = ([j_a = j_b] - 1/k) K(a, b),   j_a the class that variable a belongs to.
+
+Let F_j be the rows with a variable of class j, c_j the other rows. ``K_FF^-1 K_F.`` is the identity on F_j and X_j
+on c_j, and T_j is the Schur complement of K_FF. With D the blocks K_FF of all classes and X their ``(I, X_j)``,
+
+    Q^-1 = D^-1 + X S^-1 X',   S = sum_j T_j,  each T_j on its rows c_j.
+
+Where examples have several free variables this takes a fraction of the cost of factorising Q.
+"""
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dtrtri
+
+from polymargin.problems.hinge import BoxLosses, SimplexLosses
+
+Array = NDArray[np.float64]
+
+MANY_FREE = 1.5
+"""Free variables per example from which on class by class is the cheaper way."""
+
+MAX_ENTRIES = 2**24
+"""Entries that may be held for it: variables times rows."""
+
+
+def is_classwise(losses: BoxLosses | SimplexLosses, n_free: int, n_rows: int) -> bool:
+    """Tell whether a face of `n_free` variables of `n_rows` examples is best taken class by class."""
+    absolute = isinstance(losses, BoxLosses) and losses.is_absolute
+    return absolute and MANY_FREE * n_rows < n_free <= MAX_ENTRIES / n_rows
+
+
+def operations(n_free: int, n_rows: int, n_classes: int) -> float:
+    """Return about how many multiplications and additions the factorisation takes."""
+    block = n_free / n_classes
+    others = max(n_rows - block, 0.0)
+    return n_free * (block**2 / 3 + block * others + others**2) + n_rows**3 / 3
+
+
+class ClassBlocks:
+    """The factorised matrix Q.
+
+    Parameters
+    ----------
+    K : (n, n) kernel matrix of the rows, positive definite to rounding.
+    place, slot : (m,) row and class of every variable.
+    n_classes : number of classes.
+
+    Attributes
+    ----------
+    members : the variables of every class.
+    rows, others : F_j and c_j.
+    factors : Cholesky factors of K_FF.
+    halves : factors^-1 K_Fc.
+    complements : T_j.
+    coupling : Cholesky factor of S.
+    """
+
+    def __init__(self, K: Array, place: NDArray[np.intp], slot: NDArray[np.intp], n_classes: int):
+        self.members = [np.flatnonzero(slot == j) for j in range(n_classes)]
+        self.rows = [place[at] for at in self.members]
+        self.others = [np.setdiff1d(np.arange(len(K)), rows) for rows in self.rows]
+        self.factors: list[Array] = []
+        self.halves: list[Array] = []
+        self.complements: list[Array] = []
+        S = np.zeros_like(K)
+        for rows, others in zip(self.rows, self.others, strict=True):
+            factor = scipy.linalg.cholesky(K[np.ix_(rows, rows)], lower=True, check_finite=False)
+            half = _forward(factor, K[np.ix_(rows, others)])
+            complement = K[np.ix_(others, others)] - half.T @ half
+            S[np.ix_(others, others)] += complement
+            self.factors.append(factor)
+            self.halves.append(half)
+            self.complements.append(complement)
+        self.coupling = scipy.linalg.cholesky(S, lower=True, check_finite=False)
+
+    def solve(self, V: Array) -> Array:
+        """Return ``Q^-1 V``."""
+        parts = [_forward(factor, V[at]) for at, factor in zip(self.members, self.factors, strict=True)]
+        seen = np.zeros((len(self.coupling), *V.shape[1:]))
+        for at, rows, others, half, part in zip(
+            self.members, self.rows, self.others, self.halves, parts, strict=True
+        ):
+            seen[rows] += V[at]
+            seen[others] += half.T @ part
+        common = _backward(self.coupling, _forward(self.coupling, seen))
+        answer = np.empty_like(V)
+        for j, at in enumerate(self.members):
+            part = parts[j] + self.halves[j] @ common[self.others[j]]
+            answer[at] = _backward(self.factors[j], part) + common[self.rows[j]]
+        return answer
+
+    def coupling_root(self) -> Array:
+        """Return the inverse of S's Cholesky factor, for which ``S^-1 = root' root``."""
+        return np.tril(dtrtri(self.coupling, lower=1)[0])
+
+    def inverse_diagonal(self, j: int) -> Array:
+        """Return the diagonal of ``K_FF^-1``."""
+        if not len(self.rows[j]):
+            return np.empty(0)
+        inverse = np.tril(dtrtri(self.factors[j], lower=1)[0])
+        return np.einsum("ij,ij->j", inverse, inverse)
+
+    def weights(self, j: int) -> Array:
+        """Return X_j."""
+        return _backward(self.factors[j], self.halves[j])
+
+
+def _forward(factor: Array, V: Array) -> Array:
+    """Return ``factor^-1 V``."""
+    return _triangular(factor, V, trans=0)
+
+
+def _backward(factor: Array, V: Array) -> Array:
+    """Return ``factor'^-1 V``."""
+    return _triangular(factor, V, trans=1)
+
+
+def _triangular(factor: Array, V: Array, trans: int) -> Array:
+    if not V.size:
+        return V
+    if V.ndim == 1:
+        return _triangular(factor, V[:, None], trans)[:, 0]
+    # BLAS sees arrays by columns: rows of V, kept as they are, are columns of its transpose
+    return dtrsm(1.0, factor, V.T, side=1, lower=1, trans_a=1 - trans).T
