@@ -161,9 +161,11 @@ class _Run:
             return True
         if self.gap > tol:
             return False
+        if self.progress.settings.brief:
+            return True
         self.rounds_within += 1
-        brief = self.progress.settings.brief or self.losses.n_examples > SMALL
-        if not brief and self._newton_estimate() <= CHEAP_SECONDS and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
+        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
+        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
         return self._is_fresh_enough()
 
@@ -177,7 +179,7 @@ class _Run:
 
     def newton_pays(self) -> bool:
         """Tell whether a Newton step costs no more than the work since the last one, and than going on without."""
-        small = self.losses.n_examples <= SMALL
+        small = self.losses.n_examples <= SMALL and not self.progress.settings.brief
         if isinstance(self.gram, LazyGram) and not small:  # its steps pass over the whole matrix
             return False
         if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
@@ -206,7 +208,7 @@ class _Run:
         point, work = polish(
             self.problem,
             HingePoint(self.dual, self.intercept),
-            tol=EXACT,
+            tol=self.progress.settings.tol if self.progress.settings.brief else EXACT,
             work=max(self.work - self.newton_at, CHEAP_SECONDS),
             max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
