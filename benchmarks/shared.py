@@ -44,7 +44,7 @@ def measure(name, X, y, table, goals):
             machine.set_params(fixed_relations=np.eye(n_pairs))
         if label == "reduced":
             machine.set_params(n_base=min(10, n_pairs))
-        seconds[label], fitted = seconds_of(lambda machine=machine: machine.fit(X, y), repeats=5, at_most=10.0)
+        seconds[label], fitted = seconds_of(lambda machine=machine: machine.fit(X, y), repeats=40, at_most=3.0)
         gap = getattr(getattr(fitted, "certificate_", None), "gap", float("nan"))
         table.add(
             data=name,

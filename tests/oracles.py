@@ -2,6 +2,7 @@
 
 import clarabel
 import numpy as np
+import piqp
 import scipy.optimize
 from scipy import sparse
 
@@ -20,7 +21,7 @@ def hinge_program(problem: HingeProblem) -> tuple:
     """
     losses = problem.losses
     n, k = losses.n_examples, losses.n_classes
-    features = _features_of(problem.gram)
+    features = features_of_gram(problem.gram)
     rank = features.shape[1]
     if problem.fit_intercept:
         features = np.hstack([features, np.ones((n, 1))])
@@ -58,7 +59,7 @@ def hinge_program(problem: HingeProblem) -> tuple:
     return sparse.csc_matrix(P), np.concatenate([tilt, weight]), sparse.csc_matrix(A), b
 
 
-def _features_of(gram: Gram) -> np.ndarray:
+def features_of_gram(gram: Gram) -> np.ndarray:
     """Return orthogonal features of a gram: its eigenvectors, from the features it has where there are few."""
     if isinstance(gram, FeatureGram) and isinstance(gram.features, np.ndarray) and gram.features.shape[1] < gram.n:
         vectors, roots, _ = np.linalg.svd(gram.features, full_matrices=False)
@@ -69,24 +70,37 @@ def _features_of(gram: Gram) -> np.ndarray:
     return vectors[:, keep] * np.sqrt(values[keep])
 
 
-def hinge_optimum(problem: HingeProblem) -> float:
-    """Optimal value of a hinge machine: its primal as one QP, solved by Clarabel.
+def hinge_optimum(problem: HingeProblem, solver: str = "clarabel") -> float:
+    """Optimal value of a hinge machine: its primal as one QP, solved by Clarabel or PIQP.
 
     The objective is divided by the largest weight, so that the solver's tolerances mean the same for every C.
     """
     P, q, A, b = hinge_program(problem)
     scale = max(1.0, np.abs(q).max())
+    solve = {"clarabel": _solved_by_clarabel, "piqp": _solved_by_piqp}[solver]
+    return scale * solve(P / scale, q / scale, A, b)
+
+
+def _solved_by_clarabel(P: sparse.csc_matrix, q: np.ndarray, A: sparse.csc_matrix, b: np.ndarray) -> float:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     settings.max_iter = 400
     cones = [clarabel.NonnegativeConeT(len(b))]
-    solution = clarabel.DefaultSolver(
-        sparse.triu(P / scale, format="csc"), q / scale, A, b, cones, settings
-    ).solve()
+    solution = clarabel.DefaultSolver(sparse.triu(P, format="csc"), q, A, b, cones, settings).solve()
     status = str(solution.status)
     assert status in ("Solved", "AlmostSolved"), f"the reference solver says {status}"
-    return scale * solution.obj_val
+    return solution.obj_val
+
+
+def _solved_by_piqp(P: sparse.csc_matrix, q: np.ndarray, A: sparse.csc_matrix, b: np.ndarray) -> float:
+    solver = piqp.SparseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = 1e-11
+    solver.settings.max_iter = 400
+    solver.setup(P=sparse.csc_matrix(P), c=q, G=A, h_u=b)
+    status = solver.solve()
+    assert status == piqp.PIQP_SOLVED, f"the reference solver says {status}"
+    return solver.result.info.primal_obj
 
 
 def sparse_optimum(problem: SparseProblem) -> float:

@@ -20,7 +20,8 @@ ROUNDING = 1e-9
 NARROW = 128
 """Features up to which rows are multiplied out in buckets of their classes; wider ones are left to BLAS."""
 
-BUCKET_BYTES = 2**15
+BUCKET_BYTES = 3 * 2**13
+"""Size of a bucket: it stays in the innermost cache, with room for what is added to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class _Buckets:
 
     def __init__(self, n_classes: int, n_features: int):
         self.size = n_features + 1
-        width = max(12, -4 * (-self.size // 4))  # what a tile of registers covers
+        width = -4 * (-self.size // 4)  # what a tile of registers covers
         height = max(16, BUCKET_BYTES // (8 * width))
         self.buckets = _aligned_zeros((n_classes, height, width))
         self.filled = np.zeros(n_classes, dtype=np.intp)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from polymargin._native.simplex_blocks import MOST_CLASSES, DenseSystem, SimplexBlocks
-from polymargin.coding import zero_sum_basis
+from polymargin._native.dense_system import DenseSystem
+from polymargin._native.simplex_blocks import MOST_CLASSES, SimplexBlocks
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, SimplexLosses
 from polymargin.solvers import interior_point
 from polymargin.solvers._blocks import GeneralBlocks, blocks_of
+from polymargin.solvers._newton_system import NewtonSystem
 from polymargin.solvers._slots import SimplexSlots
 from tests.simulate import blobs
 
@@ -25,10 +26,9 @@ def twins(seed, *, one_each):
         rng.uniform(0.01, 2.0, (len(example), k)),
         rng.normal(size=len(example)),
     )
-    basis = zero_sum_basis(k)
-    compiled = blocks_of(slots, basis, *(array.copy() for array in state))
+    compiled = blocks_of(slots, *(array.copy() for array in state))
     assert isinstance(compiled, SimplexBlocks)
-    return compiled, GeneralBlocks(slots, basis, *state), rng.normal(size=(n, k - 1))
+    return compiled, GeneralBlocks(slots, *state), rng.normal(size=(n, k))
 
 
 @pytest.mark.parametrize("one_each", [True, False])
@@ -59,14 +59,27 @@ def test_every_part_of_an_iteration_agrees(seed, one_each):
     same(lambda blocks: blocks.epigraph)
 
 
+@pytest.mark.parametrize("one_each", [True, False])
+@pytest.mark.parametrize("product", [1e-6, 0.1, 30.0])
+def test_centring_makes_all_products_their_share(product, one_each):
+    compiled, plain, scores = twins(3, one_each=one_each)
+    slots = plain.slots
+    compiled.centre(scores, 1.0, product)
+    shares = np.repeat(slots.weight[:, None] * product, scores.shape[1], axis=1)
+    np.testing.assert_allclose(compiled.alpha * compiled.slack, shares, rtol=1e-10)
+    np.testing.assert_allclose(compiled.alpha.sum(axis=1), slots.weight, rtol=1e-9)
+    margins = slots.offsets + slots.lift(scores)
+    np.testing.assert_allclose(compiled.epigraph[:, None] - compiled.slack, margins, atol=1e-10)
+
+
 def test_very_many_classes_go_to_the_twin():
     k = MOST_CLASSES + 1
     losses = SimplexLosses(np.arange(2), np.arange(2), np.ones(2), 1.0, 2, k)
     state = np.ones((2, k)), np.ones((2, k)), np.ones(2)
     slots = SimplexSlots(losses)
-    assert isinstance(blocks_of(slots, zero_sum_basis(k), *state), GeneralBlocks)
+    assert isinstance(blocks_of(slots, *state), GeneralBlocks)
     with pytest.raises(ValueError, match="at most 256 classes, got 257"):
-        SimplexBlocks(slots.weight, slots.anchor, slots.starts, zero_sum_basis(k), *state)
+        SimplexBlocks(slots.weight, slots.anchor, slots.starts, *state)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -80,11 +93,13 @@ def test_systems_agree_over_whole_iterations(seed):
     problem = HingeProblem(FeatureGram(X), losses, bool(seed % 2), tilt)
     model = interior_point._Model(problem, None).tilted(problem)
     compiled, other = (model.first_system(None) for _ in range(2))
-    rows = interior_point.Rows(model.features, other.blocks, len(model.slots.atoms), model.products)
-    plain = interior_point._NewtonSystem(model.unknowns, rows, other.Z)
+    rows = interior_point.Rows(
+        model.features, other.blocks, model.slots.atoms, model.unknowns.basis, model.products
+    )
+    plain = NewtonSystem(model.unknowns, rows, other.Z)
     assert isinstance(compiled, DenseSystem)
     for _ in range(6):
         np.testing.assert_allclose(compiled.objectives(), plain.objectives(), rtol=1e-7)
-        lengths = [interior_point._predictor_corrector(system) for system in (compiled, plain)]
+        lengths = [interior_point._predictor_corrector(system, seed % 3) for system in (compiled, plain)]
         assert lengths[0] == pytest.approx(lengths[1], rel=1e-6)
         np.testing.assert_allclose(compiled.Z, plain.Z, rtol=1e-6, atol=1e-8)

@@ -1,5 +1,6 @@
 """ProximalSVC: streams, forgetting, kernels, weights, refinement and errors."""
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -30,6 +31,13 @@ def parameters(model):
 def assert_same(model, other, tolerance):
     mine, others = parameters(model), parameters(other)
     assert np.abs(mine - others).max() <= tolerance * np.abs(others).max()
+
+
+def assert_refused(model, method, arguments, message):
+    before = joblib.hash(model)
+    with pytest.raises(ValueError, match=message):
+        method(*arguments)
+    assert joblib.hash(model) == before
 
 
 def stream(model, X, y, w, cuts):
@@ -240,7 +248,6 @@ def test_wrong_chunks_leave_the_model_as_it_was(data):
         model.partial_fit(X, y, classes=["ash", "birch"])
     assert not hasattr(model, "classes_")
     model.partial_fit(X[:200], y[:200], classes=CLASSES)
-    before = {key: np.copy(value) for key, value in vars(model).items() if isinstance(value, np.ndarray)}
     wrong = [
         (model.partial_fit, (X, np.where(y == "ash", "elm", y)), "not among the classes"),
         (model.partial_fit, (X, y, ["ash", "birch"]), "classes must be those of the first call"),
@@ -254,12 +261,30 @@ def test_wrong_chunks_leave_the_model_as_it_was(data):
         (model.forget, (X[:, :3], y), "features"),
     ]
     for method, arguments, message in wrong:
-        with pytest.raises(ValueError, match=message):
-            method(*arguments)
-    for key, value in before.items():
-        np.testing.assert_array_equal(getattr(model, key), value)
+        assert_refused(model, method, arguments, message)
     with pytest.raises(ValueError, match="precomputed"):
         ProximalSVC(kernel="precomputed").partial_fit(X, y, classes=CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0.0}, "C must be"),
+        ({"C": -2.0}, "C must be"),
+        ({"landmarks": 0}, "landmarks must be an integer of at least 1"),
+        ({"landmarks": 401}, "at most the number of samples, 400, got 401"),
+    ],
+)
+def test_a_refined_model_is_as_it_was_after_wrong_arguments(data, options, message):
+    X, y, w = data
+    model = ProximalSVC(kernel="rbf", landmarks=X[:50]).fit(X, y, w)
+    assert_refused(model, model.forget, (X, y, 2.0 * w), "more than was seen")
+    assert_refused(model, model.partial_fit, (X[:, :3], y), "features")
+    model.set_params(**options)
+    assert_refused(model, model.fit, (X, y, w), message)
+    if "C" in options:
+        assert_refused(model, model.partial_fit, (X, y), message)
+        assert_refused(model, model.forget, (X[:3], y[:3], w[:3]), message)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

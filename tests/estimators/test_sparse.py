@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,7 +92,10 @@ def test_what_a_variable_separates_in_words_and_numbers(data):
     frame = pd.DataFrame(X, columns=[f"gene{j}" for j in range(6)])
     model = SparseSVC(C=0.05).fit(frame, names[y])
     table = model.separations()
-    assert table.columns.tolist() == ["feature", "partition", "BL", "EWS", "NB", "RMS"]
+    assert table.columns.tolist() == ["feature", "partition", "coef_BL", "coef_EWS", "coef_NB", "coef_RMS"]
+    np.testing.assert_array_equal(
+        table.filter(like="coef_"), model.coef_[:, [int(name[-1]) for name in table["feature"]]].T
+    )
     assert table.set_index("feature")["partition"].to_dict() == {
         "gene0": "EWS > BL = NB = RMS",
         "gene1": "RMS > BL = EWS = NB",
@@ -100,6 +105,22 @@ def test_what_a_variable_separates_in_words_and_numbers(data):
     assert not model.pairwise_coef("BL", "NB").any()
     with pytest.raises(ValueError, match="'XYZ' is not among the classes"):
         model.pairwise_coef("XYZ", "BL")
+
+
+def test_classes_may_be_called_like_the_columns_of_the_table(data):
+    X, y = data
+    model = SparseSVC(C=0.05).fit(X, np.array(["feature", "partition", "coef_feature", "c"])[y])
+    table = model.separations()
+    assert table.columns.is_unique
+    assert set(table["feature"]) == {0, 1}
+    np.testing.assert_array_equal(table["coef_feature"], model.coef_[2, table["feature"]])
+
+
+def test_without_pandas_the_table_is_a_list_of_rows(data, monkeypatch):
+    model = SparseSVC(C=0.05).fit(*data)
+    expected = model.separations().to_dict("records")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert model.separations() == expected
 
 
 def test_select_from_model_and_pipelines(data):

@@ -28,7 +28,7 @@ def test_objective_never_rises_and_a_stationary_point_is_reached(relations, C, n
     problem = SharedProblem(moments, C, nu, relations)
     rng = np.random.default_rng(1)
     start = rng.normal(size=relations.lower.shape) if relations.lower.shape[0] == 2 else None
-    solution = AlternationSolver().solve(problem, Settings(1e-5, 20_000), start=start)
+    solution = AlternationSolver().solve(problem, Settings(1e-8, 20_000), start=start)
     primals = np.array([record.primal for record in solution.history])
     assert np.all(np.diff(primals) <= 1e-12 * primals[:-1])
     assert solution.status is Status.SOLVED

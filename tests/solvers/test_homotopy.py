@@ -5,6 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from polymargin._native.homotopy import MAX_CLASSES
+from polymargin.problems.hinge import weston_watkins
+from polymargin.problems.penalties import FusionPenalty
 from polymargin.problems.sparse import SparseProblem
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weight
@@ -94,3 +97,17 @@ def test_a_walk_that_is_stopped_is_repaired_by_the_master(monkeypatch):
         solution = path.solve(replace(problem, C=1 / (fraction * largest)), SETTINGS)
     assert solution.certificate.within(1e-9)
     assert solution.certificate.primal == pytest.approx(optimum, rel=1e-8)
+
+
+def test_more_classes_than_can_be_followed():
+    rng = np.random.default_rng(0)
+    k = MAX_CLASSES + 2
+    labels = np.arange(2 * k) % k
+    X = 3.0 * rng.normal(size=(k, 4))[labels] + rng.normal(size=(2 * k, 4))
+    upper = 1.0 * (labels[:, None] != np.arange(k))
+    problem = SparseProblem(X - X.mean(axis=0), weston_watkins(labels, upper), FusionPenalty())
+    path = CuttingPlanes()
+    for C in (0.06, 0.07):
+        solution = path.solve(replace(problem, C=C), SETTINGS)
+        assert solution.certificate.within(1e-9)
+        assert solution.point.coef.any()

@@ -11,7 +11,7 @@ from polymargin.problems.proximal import ProximalRows, Sides
 from polymargin.solvers.refinement import margin_sums, refine, rows_within_margins
 
 
-@pytest.fixture(params=[2, 5, 13])
+@pytest.fixture(params=[2, 5, 13, 70])
 def rows(request):
     rng = np.random.default_rng(request.param)
     n, p, k = 3001, 7, request.param
@@ -27,14 +27,13 @@ def over_all_scores(rows, V, factors, norms, offset, C):
     return found, rows_within_margins(scores, rows.labels, found.scale, found.offset)
 
 
-@pytest.mark.parametrize("reach", [1e-6, 0.03, 10.0])
+@pytest.mark.parametrize("reach", [1e-6, 3.0, 1000.0])
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, np.float32, sparse.csr_array])
 def test_scans_find_the_optimum_of_all_rows(rows, reach, form, monkeypatch):
     rows, V = rows
     monkeypatch.setattr(scanned, "THINNED_ROWS", 300)
-    monkeypatch.setattr(scanned, "SCAN_ROWS", 1000)
-    monkeypatch.setattr(scanned, "REACH_SCALE", reach)
-    monkeypatch.setattr(scanned, "REACH_OFFSET", reach)
+    monkeypatch.setattr(scanned, "SCAN_BYTES", 1000 * 8 * V.shape[0])
+    monkeypatch.setattr(scanned, "REACH", reach)
     rows = ProximalRows(form(rows.X), rows.labels, rows.weights, rows.sides, 1.0)
     geometry = rows.sides.factors, np.einsum("ij,ij->j", V, V), np.zeros(V.shape[1])
     for C in (1e-2, 10.0):
@@ -53,7 +52,7 @@ def test_a_scan_sums_up_what_margin_sums_does_anywhere_within_its_reach(rows):
     rng = np.random.default_rng(0)
     centre, middle, reach = rng.normal(size=(2, k)), rng.normal(size=k), np.full((2, k), 0.3)
     scan = scanned.scan_rows(rows, V, rows.sides.factors, np.vstack([centre, middle, reach]))
-    assert 0 < len(scan.rows) < 0.9 * k * len(rows.labels)
+    assert 0 < sum(lists.listed.sum() for lists in scan.lists) < 0.9 * k * len(rows.labels)
     scores = rows.products(V)
     for _ in range(5):
         steeper, shifted = rng.uniform(-0.3, 0.3, size=(2, k))

@@ -6,9 +6,10 @@ are read once, in order, and nothing is sorted.
 """
 
 from cython cimport floating
+from libc.string cimport memcpy
 
 cdef extern from "tiles.h" nogil:
-    void add_gram(const double *rows, Py_ssize_t n, Py_ssize_t width, double *gram)
+    void add_gram(const double *rows, Py_ssize_t n, Py_ssize_t width, double *gram, const void *next)
 
 
 def add_rows(
@@ -38,13 +39,15 @@ def add_rows(
                 root = roots[i]
                 for j in range(p):
                     place[j] = root * row[j]
+            elif floating is double:
+                memcpy(place, row, p * sizeof(double))
             else:
                 for j in range(p):
                     place[j] = row[j]
             place[p] = -root
             filled[c] += 1
             if filled[c] == height:
-                add_gram(&buckets[c, 0, 0], height, width, &grams[c, 0, 0])
+                add_gram(&buckets[c, 0, 0], height, width, &grams[c, 0, 0], row + p)
                 filled[c] = 0
 
 
@@ -53,5 +56,5 @@ def empty_buckets(const double[:, :, ::1] buckets, Py_ssize_t[::1] filled, doubl
     cdef Py_ssize_t c
     with nogil:
         for c in range(buckets.shape[0]):
-            add_gram(&buckets[c, 0, 0], filled[c], buckets.shape[2], &grams[c, 0, 0])
+            add_gram(&buckets[c, 0, 0], filled[c], buckets.shape[2], &grams[c, 0, 0], &buckets[c, 0, 0])
             filled[c] = 0

@@ -11,31 +11,22 @@ a pivot cannot be trusted. The caller computes everything afresh now and then.
 
 from libc.math cimport fabs, INFINITY
 
+from polymargin._native.atoms cimport (
+    MOST_CLASSES, steepest_cut, steepest_pair, steepest_prefix, steepest_signs
+)
+
 cdef extern from "vectors.h" nogil:
     void accumulate(double *out, double factor, const double *b, Py_ssize_t m)
     double inner(const double *a, const double *b, Py_ssize_t m)
 
-cdef enum:
-    MOST_CLASSES = 64
-
 ARRIVED, EXCHANGED, LOST = range(3)
 LASSO, SUPNORM, FUSION, WEIGHTED_FUSION = range(4)
+MAX_CLASSES = MOST_CLASSES
 cdef int _ARRIVED = 0, _EXCHANGED = 1, _LOST = 2
 cdef int _LASSO = 0, _SUPNORM = 1, _FUSION = 2
 cdef double SMALLEST_PIVOT = 1e-9   # relative to the largest entry of its line
 cdef double TIGHT = 1e-10           # relative excess below which an atom is not violated
 cdef int MAX_CUTBACKS = 100
-
-
-cdef void descending(const double* g, int k, int* order) noexcept nogil:
-    """Order classes by falling g, equal ones as they come."""
-    cdef int i, j
-    for i in range(k):
-        j = i
-        while j > 0 and g[order[j - 1]] < g[i]:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
 
 
 cdef class Walk:
@@ -175,94 +166,18 @@ cdef class Walk:
 
     cdef double best_atom(self, Py_ssize_t j, double step, double* direction, double* cost) noexcept nogil:
         """Write the steepest atom of variable j after a step, and return its polar."""
-        cdef int c, k = self.k
+        cdef int c
         cdef double[MOST_CLASSES] g
-        for c in range(k):
+        for c in range(self.k):
             g[c] = self.G[c, j] + step * self.dG[c, j]
             direction[c] = 0.0
         if self.kind == _LASSO:
-            return self.best_pair(j, g, direction, cost)
+            return steepest_pair(g, self.k, self.table, j, direction, cost)
         if self.kind == _SUPNORM:
-            return self.best_signs(j, g, direction, cost)
+            return steepest_signs(g, self.k, self.table, j, direction, cost)
         if self.kind == _FUSION:
-            return self.best_prefix(g, direction, cost)
-        return self.best_cut(j, g, direction, cost)
-
-    cdef double best_pair(self, Py_ssize_t j, const double* g, double* direction, double* cost) noexcept nogil:
-        cdef int a, b, first = 0, second = 1
-        cdef double best = -1.0, slope
-        for a in range(self.k):
-            for b in range(a + 1, self.k):
-                slope = fabs(g[a] - g[b]) / (self.table[a, j] + self.table[b, j])
-                if slope > best:
-                    best, first, second = slope, a, b
-        direction[first], direction[second] = 1.0, -1.0
-        cost[0] = self.table[first, j] + self.table[second, j]
-        return best
-
-    cdef double best_signs(self, Py_ssize_t j, const double* g, double* direction, double* cost) noexcept nogil:
-        cdef int[MOST_CLASSES] order
-        cdef int i, c, median = 0, k = self.k
-        cdef double total = 0.0, mass = 0.0, value = 0.0
-        descending(g, k, order)
-        for c in range(k):
-            total += 1.0 / self.table[c, j]
-        for i in range(k - 1, -1, -1):
-            mass += 1.0 / self.table[order[i], j]
-            if mass >= 0.5 * total:
-                median = i
-                break
-        mass = 0.0
-        for i in range(k):
-            c = order[i]
-            if i != median:
-                direction[c] = (1.0 if i < median else -1.0) / self.table[c, j]
-                value += direction[c] * (g[c] - g[order[median]])
-                mass += direction[c]
-        direction[order[median]] = -mass
-        cost[0] = 1.0
-        return value
-
-    cdef double best_prefix(self, const double* g, double* direction, double* cost) noexcept nogil:
-        cdef int[MOST_CLASSES] order
-        cdef int i, size = 1, k = self.k
-        cdef double mean = 0.0, prefix = 0.0, best = -1.0, inside
-        descending(g, k, order)
-        for i in range(k):
-            mean += g[i] / k
-        for i in range(k - 1):
-            prefix += g[order[i]] - mean
-            if prefix > best * ((i + 1) * (k - 1 - i)):
-                best, size = prefix / ((i + 1) * (k - 1 - i)), i + 1
-        # a set is named without the last class
-        inside = 1.0
-        for i in range(size):
-            if order[i] == k - 1:
-                inside = 0.0
-        for i in range(k):
-            direction[order[i]] = inside if i < size else 1.0 - inside
-        cost[0] = size * (k - size)
-        return best
-
-    cdef double best_cut(self, Py_ssize_t j, const double* g, double* direction, double* cost) noexcept nogil:
-        cdef Py_ssize_t code, rest, winner = 1, n_sets = self.table.shape[0]
-        cdef int c, k = self.k
-        cdef double best = -1.0, mean = 0.0
-        for c in range(k):
-            mean += g[c] / k
-        self.sums[0] = 0.0
-        for code in range(1, n_sets + 1):
-            # the sum of a set is that of the set without its lowest class, and the lowest class
-            rest, c = code & (code - 1), 0
-            while not (code >> c) & 1:
-                c += 1
-            self.sums[code] = self.sums[rest] + g[c] - mean
-            if fabs(self.sums[code]) > best * self.table[code - 1, j]:
-                best, winner = fabs(self.sums[code]) / self.table[code - 1, j], code
-        for c in range(k):
-            direction[c] = (winner >> c) & 1
-        cost[0] = self.table[winner - 1, j]
-        return best
+            return steepest_prefix(g, self.k, direction, cost)
+        return steepest_cut(g, self.k, self.table, j, &self.sums[0], direction, cost)
 
     cdef int release(self, Py_ssize_t leaving) noexcept nogil:
         """A basic hinge has reached a bound: its margin is let go, until something else is exchanged."""

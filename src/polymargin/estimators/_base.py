@@ -121,7 +121,7 @@ def _are_few_integers(y: NDArray) -> bool:
 def _encoded_integers(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
     """Return what ``np.unique(y, return_inverse=True)`` does, for integers in a narrow range."""
     lowest = int(y.min())
-    places = y.astype(np.intp) - lowest
+    places = np.subtract(y, lowest, dtype=np.intp, casting="unsafe") if lowest else y.astype(np.intp, copy=False)
     present = np.bincount(places) > 0
     classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
     return classes, places if present.all() else (np.cumsum(present) - 1)[places]
@@ -257,7 +257,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self._is_pairwise():
             check_precomputed(X)
-        rows = np.flatnonzero(weights)
+        rows = np.arange(len(weights)) if sample_weight is None else np.flatnonzero(weights)
         if len(rows) < len(weights):
             X, y, weights = (
                 (X[np.ix_(rows, rows)] if self._is_pairwise() else X[rows]),
@@ -276,7 +276,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             if len(unknown):
                 raise ValueError(f"y holds labels {unknown.tolist()} that are not among the classes {classes}.")
             labels = np.searchsorted(classes, y)
-        if weigh_classes:
+        if weigh_classes and any(getattr(self, name, None) is not None for name in ("class_weight", "priors")):
             totals = np.bincount(labels, weights, minlength=len(classes)).astype(np.float64)
             weights = weights * self._class_factors(classes, totals)[labels]
         costs = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)

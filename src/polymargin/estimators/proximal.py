@@ -1,7 +1,6 @@
 """ProximalSVC: the multicategory proximal support vector machine of Fung & Mangasarian."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,24 +13,14 @@ from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._moments import MomentClassifier, class_moments
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._statement import Statement, brought_together, state_problem
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
-from polymargin.problems.proximal import NormalEquations, PartitionedRows, ProximalRows, RowProblem, Sides
+from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
 from polymargin.solvers.contract import Settings, Solution
-from polymargin.solvers.refinement import (
-    Refinement,
-    ScoredRows,
-    margin_sums,
-    refine,
-    refine_blocks,
-    refine_rows,
-    rows_within_margins,
-)
+from polymargin.solvers.refinement import Refinement, margin_sums, refine, refine_blocks
 from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
-from polymargin.solvers.scanned_refinement import SCANNED_ROWS, refine_by_scans
-
-KEPT_BYTES = 2**27
-"""Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
+from polymargin.solvers.scanned_refinement import refine_in_memory, scored_rows
 
 
 class ProximalSVC(MomentClassifier):
@@ -190,7 +179,7 @@ class ProximalSVC(MomentClassifier):
         self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None, settings: Settings
     ) -> Solution[NDArray[np.float64]]:
         """Solve, refine and store; also for searches that have chosen the features."""
-        data = self._at_hand(data, features)
+        data = brought_together(data, features)
         moments, problem, rows = self._state(data, features)
         if isinstance(data, TrainingSet) and (moments is None or not np.isfinite(moments.grams).all()):
             assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
@@ -202,30 +191,8 @@ class ProximalSVC(MomentClassifier):
         self._adopt(data, features, moments, solution.point, rows)
         return solution
 
-    @staticmethod
-    def _at_hand(
-        data: TrainingSet | PartitionedSet, features: KernelFeatures | None
-    ) -> TrainingSet | PartitionedSet:
-        """Return the data; rows in partitions that are no more than the unknowns are brought together."""
-        return data.gathered() if data.n_rows <= _width(data, features) else data
-
-    def _state(
-        self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None
-    ) -> tuple[ClassMoments | None, NormalEquations | None, RowProblem]:
-        """State the problem by rows and, where these are no fewer than the unknowns, by the moments."""
-        sides = Sides.one_vs_rest(data.totals, self.balance)
-        if isinstance(data, PartitionedSet):
-            moments = class_moments(data, features)
-            blocks = data.blocks.map(_proximal_rows, sides, self.C, features)
-            return moments, NormalEquations(moments, sides, self.C), PartitionedRows(blocks, sides, self.C)
-        n, width = data.n_rows, _width(data, features)
-        rows = _proximal_rows(data, sides, self.C, features)
-        if features is not None and 8 * n * width <= KEPT_BYTES:
-            rows = replace(rows, X=np.asarray(features(data.X), dtype=np.float64), transform=None)
-        if n <= width and 8 * data.n_classes * (width + 1) ** 2 > KEPT_BYTES:
-            return None, None, rows
-        moments = class_moments(replace(data, X=rows.X), rows.transform)
-        return moments, NormalEquations(moments, sides, self.C) if n > width else None, rows
+    def _state(self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None) -> Statement:
+        return state_problem(data, features, self.C, balance=self.balance)
 
     def _adopt(
         self,
@@ -238,14 +205,14 @@ class ProximalSVC(MomentClassifier):
         """Store the solution Z (q, k) of the problem and refine it."""
         self._store(data.classes, features, moments, Z)
         if self.refine:
-            geometry = self._geometry(data.totals)
+            geometry = self._geometry(data.totals if moments is None else moments.totals)
             if isinstance(rows, ProximalRows):
                 assert isinstance(data, TrainingSet)
-                refinement, within = _refined_rows(rows, Z[:-1], geometry, self.C)
+                refinement, within = refine_in_memory(rows, Z[:-1], *geometry, self.C)
                 self._set_refined(refinement)
                 self.support_ = data.rows[within]
             else:
-                blocks = rows.blocks.map(_scored, Z[:-1])
+                blocks = rows.blocks.map(scored_rows, Z[:-1])
                 self._set_refined(refine_blocks(blocks, data.n_rows, *geometry, self.C))
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
             assert isinstance(data, TrainingSet)
@@ -429,26 +396,3 @@ class ProximalSVC(MomentClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         V = (self.coef_ if self._kernel_features is None else self.dual_coef_).T
         return self._times(X, V) + self.intercept_
-
-
-def _width(data: TrainingSet | PartitionedSet, features: KernelFeatures | None) -> int:
-    return data.n_features if features is None else features.landmarks.shape[0]
-
-
-def _proximal_rows(data: TrainingSet, sides: Sides, C: float, features: KernelFeatures | None) -> ProximalRows:
-    return ProximalRows(data.X, data.labels, data.weights, sides, C, features)
-
-
-def _scored(rows: ProximalRows, V: NDArray[np.float64]) -> ScoredRows:
-    return ScoredRows(rows.products(V), rows.labels, rows.weights)
-
-
-def _refined_rows(
-    rows: ProximalRows, V: NDArray[np.float64], geometry: tuple[NDArray, NDArray, NDArray], C: float
-) -> tuple[Refinement, NDArray[np.intp]]:
-    """Refine the scores of rows in memory; return also those within a margin."""
-    if len(rows.labels) >= SCANNED_ROWS:
-        return refine_by_scans(rows, V, *geometry, C)
-    scored = _scored(rows, V)
-    refinement = refine_rows(*scored, *geometry, C)
-    return refinement, rows_within_margins(scored.scores, scored.labels, refinement.scale, refinement.offset)

@@ -15,7 +15,7 @@ from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._kernel import KernelClassifier, features_at_hand
 from polymargin.estimators._partitions import PartitionedSet
-from polymargin.gram import FeatureGram, pivoted_cholesky
+from polymargin.gram import FeatureGram
 from polymargin.problems.robust import (
     LOSSES,
     PartitionedRobust,
@@ -25,17 +25,10 @@ from polymargin.problems.robust import (
     margins,
 )
 from polymargin.solvers.contract import Settings, Solution, Solver
-from polymargin.solvers.dc import START_TOL, DCAlgorithm
+from polymargin.solvers.dc import START_TOL, DCAlgorithm, convex_solver
 from polymargin.solvers.interior_point import InteriorPoint
-from polymargin.solvers.proximal_newton import ProximalNewton
 
 STARTS = ("utility", "identity")
-INTERIOR_POINT_UNKNOWNS = 2000
-"""Unknowns (features + 1)(k - 1) up to which the interior point is preferred where there are features."""
-
-SMALL_PROBLEM = 300
-"""Unknowns up to which a kernel of any rank is given to the interior point."""
-
 COLLAPSED = 1e-3
 """Largest score below which the argmax is taken to be noise."""
 
@@ -342,7 +335,7 @@ class RobustSVC(KernelClassifier):
     ) -> Solution[RobustPoint]:
         """Run the DC algorithm from every start that can lead to a different solution; keep the best."""
         observer = self._observer()
-        algorithm = DCAlgorithm(convex, self.max_dc_iter, go_on=isinstance(convex, ProximalNewton))
+        algorithm = DCAlgorithm(convex, self.max_dc_iter)
         names = dict.fromkeys(self.starts)
         identity = np.eye(len(self.utility_))
         if np.isneginf(self.truncation_) or np.array_equal(self.utility_, self.utility_.max() * identity):
@@ -353,7 +346,8 @@ class RobustSVC(KernelClassifier):
             if name == "identity":
                 untruncated = state(identity, -np.inf)
                 rough = replace(settings, tol=max(settings.tol, START_TOL))
-                scores = untruncated.reached(algorithm.solve(untruncated, rough).point)[0]
+                found = convex.solve(untruncated.convex_step(), rough)
+                scores = untruncated.reached(RobustPoint(found.point, None))[0]
             problem = state(self.utility_, self.truncation_)
             solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
         self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)
@@ -394,18 +388,3 @@ def _robust_block(
 
 def _largest_score(F: NDArray[np.float64]) -> float:
     return float(np.abs(F).max())
-
-
-def convex_solver(problem: RobustProblem) -> Solver:
-    """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
-
-    Smooth losses always go to the interior point, on as many features as the kernel's rank needs.
-    """
-    gram, n_classes = problem.gram, problem.weight.shape[1]
-    at_most = INTERIOR_POINT_UNKNOWNS // (n_classes - 1)
-    smooth = problem.loss != "hinge"
-    if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):
-        return InteriorPoint()
-    most = min(max(gram.n // 4, SMALL_PROBLEM // (n_classes - 1)), at_most, gram.n + 1)
-    factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most)
-    return InteriorPoint(factor) if factor.shape[1] < most or smooth else ProximalNewton()

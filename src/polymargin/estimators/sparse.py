@@ -64,18 +64,19 @@ class SparseClassifier(MarginClassifier):
         -------
         pandas.DataFrame, or a list of dicts where pandas is not installed
             One row a selected variable, widest range of coefficients first: `feature`, `partition` (the groups of
-            classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and the
-            coefficient of every class.
+            classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and for every
+            class its coefficient, in a column such as `coef_RMS`.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         selected = self.selected_features_
         ranges = np.ptp(self.coef_[:, selected], axis=0)
+        coefficients = [f"coef_{label}" for label in self.classes_]
         rows = [
             {
                 "feature": names[j],
                 "partition": _partition(self.coef_[:, j], self.classes_),
-                **dict(zip(self.classes_.tolist(), self.coef_[:, j].tolist(), strict=True)),
+                **dict(zip(coefficients, self.coef_[:, j].tolist(), strict=True)),
             }
             for j in selected[np.argsort(-ranges, kind="stable")]
         ]
@@ -83,7 +84,7 @@ class SparseClassifier(MarginClassifier):
             import pandas as pd
         except ImportError:
             return rows
-        return pd.DataFrame(rows, columns=["feature", "partition", *self.classes_.tolist()])
+        return pd.DataFrame(rows, columns=["feature", "partition", *coefficients])
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         selected = self.selected_features_

@@ -158,9 +158,9 @@ class SimplexLosses:
         moved[pairs, self.anchor] = -(moved @ np.ones(self.n_classes))
         if np.array_equal(self.example, np.arange(self.n_examples)):
             return moved
-        R = np.zeros((self.n_examples, self.n_classes))
-        np.add.at(R, self.example, moved)
-        return R
+        cells = self.example[:, None] * self.n_classes + np.arange(self.n_classes)
+        R = np.bincount(cells.ravel(), moved.ravel(), minlength=self.n_examples * self.n_classes)
+        return R.astype(np.float64, copy=False).reshape(self.n_examples, self.n_classes)
 
     def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the dual point of given coefficients, where every example has at most one pair."""
@@ -178,8 +178,9 @@ class SimplexLosses:
 
     def violation(self, dual: NDArray[np.float64]) -> tuple[float, float]:
         """Largest violation of a simplex, relative to its size, and one."""
-        below = float((-dual.min(axis=1) / self.weight).max(initial=0.0))
-        off = float((np.abs(dual.sum(axis=1) - self.weight) / self.weight).max(initial=0.0))
+        relative = dual / self.weight[:, None]
+        below = -float(relative.min(initial=0.0))
+        off = float(np.abs(relative @ np.ones(self.n_classes) - 1.0).max(initial=0.0))
         return max(below, off), 1.0
 
 

@@ -386,4 +386,6 @@ def strongest_others(F: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[
     second = rest.argmax(axis=1)
     partner = np.repeat(best[:, None], F.shape[1], axis=1)
     partner[rows, best] = second
-    return partner, np.take_along_axis(F, partner, axis=1)
+    strongest = np.repeat(F[rows, best][:, None], F.shape[1], axis=1)
+    strongest[rows, best] = rest[rows, second]
+    return partner, strongest

@@ -11,6 +11,7 @@ from sklearn.model_selection import check_cv
 from polymargin.checks import check_choice, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._statement import brought_together
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import KernelFeatures
 from polymargin.solvers.contract import Settings, Solution, Status
@@ -166,7 +167,7 @@ class ProximalSVCCV(MarginClassifier):
                 f"is left out, got {data.lightest:g}; give criterion a number of folds instead."
             )
         features = machine._features(data)
-        data = machine._at_hand(data, features)
+        data = brought_together(data, features)
         if not isinstance(self.criterion, str) and isinstance(data, PartitionedSet):
             raise ValueError("criterion must be 'loo' for Dask collections: folds need all rows in memory.")
         tables = []

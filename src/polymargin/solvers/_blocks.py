@@ -6,8 +6,8 @@ the products ``alpha s`` by `change` while the scores move by dF is, block by bl
     d xi    = (sum(wanted + theta lift(dF)) - missing) / sum theta,         wanted = change / s,
     d s     = d xi - lift(dF),      d alpha = wanted - theta d s,
 
-so what the reduced system needs of the blocks is their `pull` on the scores when these stand still. All pulls and
-scores are in the coordinates of the zero-sum basis, (n, k-1). `SimplexBlocks` is the same compiled, for maxima.
+so what the reduced system needs of the blocks is their `pull` on the scores (n, k) when these stand still.
+`SimplexBlocks` is the same compiled, for maxima.
 """
 
 from dataclasses import dataclass
@@ -47,13 +47,12 @@ class GeneralBlocks:
     def __init__(
         self,
         slots: Slots,
-        basis: Array,
         alpha: Array,
         slack: Array,
         epigraph: Array,
         mean_weight: float | None = None,
     ):
-        self.slots, self.basis = slots, basis
+        self.slots = slots
         self.at = _Slots(alpha, slack, epigraph)
         self.share = (slots.weight / (slots.weight.mean() if mean_weight is None else mean_weight))[:, None]
 
@@ -135,7 +134,7 @@ class GeneralBlocks:
         The longest step, at most 2, that keeps dual slots and slacks non-negative.
         """
         slots, theta, wanted = self.slots, self.theta, self.wanted
-        lifted = slots.lift(scores @ self.basis.T)
+        lifted = slots.lift(scores)
         epigraph = (row_sums(wanted + theta * lifted) - self.wanted_missing) / self.total
         slack = epigraph[:, None] - lifted
         alpha = wanted - theta * slack
@@ -169,7 +168,7 @@ class GeneralBlocks:
         self.at = self.at.plus(self.direction, length)
 
     def _pulled(self, alpha: Array) -> Array:
-        return self.slots.gather(alpha) @ self.basis
+        return self.slots.gather(alpha)
 
     def _eliminate(self, change: Array, missing: Array, shortfall: Array) -> Array:
         smooth, flexibility = self.slots.smooth, self.flexibility
@@ -180,11 +179,9 @@ class GeneralBlocks:
         return self._pulled(self.wanted - self.theta * ((row_sums(self.wanted) - missing) / self.total)[:, None])
 
 
-def blocks_of(
-    slots: Slots, basis: Array, alpha: Array, slack: Array, epigraph: Array
-) -> GeneralBlocks | SimplexBlocks:
+def blocks_of(slots: Slots, alpha: Array, slack: Array, epigraph: Array) -> GeneralBlocks | SimplexBlocks:
     """Return the blocks at an iterate."""
     few_classes = alpha.shape[1] <= MOST_CLASSES
     if isinstance(slots, SimplexSlots) and not isinstance(slots, CurvedSlots) and few_classes:
-        return SimplexBlocks(slots.weight, slots.anchor, slots.starts, basis, alpha, slack, epigraph)
-    return GeneralBlocks(slots, basis, alpha, slack, epigraph)
+        return SimplexBlocks(slots.weight, slots.anchor, slots.starts, alpha, slack, epigraph)
+    return GeneralBlocks(slots, alpha, slack, epigraph)

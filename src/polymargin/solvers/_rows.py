@@ -38,13 +38,19 @@ class Products(NamedTuple):
 class Rows:
     """Rows at hand: features with a column of ones, the products of these where kept, and blocks of slots.
 
-    Directions Z (k-1, p) go in, pulls of the same shape come out.
+    Directions Z (k-1, p) in the zero-sum basis go in, pulls of the same shape come out.
     """
 
     def __init__(
-        self, features: Any, blocks: GeneralBlocks | SimplexBlocks, n_atoms: int, products: Array | None = None
+        self,
+        features: Any,
+        blocks: GeneralBlocks | SimplexBlocks,
+        atoms: Array,
+        basis: Array,
+        products: Array | None = None,
     ):
-        self.features, self.blocks, self.n_atoms, self.products = features, blocks, n_atoms, products
+        self.features, self.blocks, self.n_atoms, self.products = features, blocks, len(atoms), products
+        self.basis = basis
 
     def objectives(self) -> tuple[float, float, Array]:
         """Return the losses, the complementarity, and the pull of the dual slots."""
@@ -74,7 +80,7 @@ class Rows:
 
     def recover(self, Z: Array, onto: bool) -> float:
         """Recover what was eliminated, for a direction Z; return the longest step."""
-        return self.blocks.recover(self.features @ Z.T, onto=onto)
+        return self.blocks.recover(self.features @ (self.basis @ Z).T, onto=onto)
 
     def recover_with_pull(self, Z: Array, onto: bool) -> tuple[float, Array]:
         """Return the longest step along what is recovered, and the pull that it will have as the direction."""
@@ -100,7 +106,7 @@ class Rows:
         self.blocks.advance(length)
 
     def _pulled(self, Q: Array) -> Array:
-        return (self.features.T @ Q).T
+        return (self.features.T @ Q @ self.basis).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +142,8 @@ class Part:
     def first_rows(self, offset: float, dual: Array | None, mean_weight: float) -> Rows:
         """Return the rows at the first iterate; in NumPy, whose blocks never change an array in place."""
         slots = first_slots(self.slots, offset, dual)
-        blocks = GeneralBlocks(self.slots, self.basis, *slots, mean_weight)
-        return Rows(self.features, blocks, len(self.slots.atoms))
+        blocks = GeneralBlocks(self.slots, *slots, mean_weight)
+        return Rows(self.features, blocks, self.slots.atoms, self.basis)
 
 
 class PartSummary(NamedTuple):

@@ -10,7 +10,7 @@ of few fixed vectors with non-negative weights: one a class for Lee, Lin & Wahba
 """
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +129,7 @@ class SimplexSlots(Slots):
         self.offsets = losses.offset * (np.arange(k) != self.anchor[:, None])
         self.starts = np.searchsorted(self.example, np.arange(n + 1))
         self.one_each = len(self.example) == n and bool((self.example == np.arange(n)).all())
-        first, second = class_pairs(k).T
-        self.atoms = np.eye(k)[first] - np.eye(k)[second]
+        self.atoms = _differences(k)
 
     @cached_property
     def owner(self) -> sparse.csr_array:
@@ -208,6 +207,13 @@ class CurvedSlots(SimplexSlots):
         fraction = np.minimum(total / self.pair_weight, self.curve.steepest)
         conjugate = float(self.pair_weight @ self.curve.conjugate(fraction) - total @ epigraph)
         return float(np.vdot(others, slack)) + self.cost(slack, epigraph) + conjugate
+
+
+@cache
+def _differences(k: int) -> Array:
+    """Return the differences of the pairs of unit vectors."""
+    first, second = class_pairs(k).T
+    return np.eye(k)[first] - np.eye(k)[second]
 
 
 def row_sums(array: Array) -> Array:

@@ -68,6 +68,8 @@ def usable_pairs(present: NDArray[np.bool_], is_absolute: bool) -> NDArray[np.bo
     strongly connected component carry any. Lee-Lin-Wahba: all columns have the same sum, so one empty column
     empties all.
     """
+    if present.all():
+        return present
     if is_absolute:
         return np.full(present.shape, bool(present.any(axis=0).all()))
     component = connected_components(present, connection="strong")[1]
@@ -154,7 +156,7 @@ def _face(problem: HingeProblem, dual: NDArray[np.float64]) -> "_BoxFace | _Simp
 def _sums_at(
     face: "_BoxFace | _SimplexFace", t: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    return *face.sums(t), int(np.count_nonzero(face.free))
+    return *face.sums(t), face.n_free
 
 
 def _moved(
@@ -184,6 +186,11 @@ class _BoxFace:
         bounds = upper[free]
         return cls(free, group, losses.directions.reshape(k * k, k), bounds, logit(dual[free] / bounds))
 
+    @property
+    def n_free(self) -> int:
+        """Number of entries that can move."""
+        return len(self.bounds)
+
     def _fractions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         return expit(self.position + (self.directions @ t)[self.group])
 
@@ -204,28 +211,28 @@ class _BoxFace:
 class _SimplexFace:
     """The blocks with more than one positive entry, as a function of the multipliers t."""
 
-    free: NDArray[np.bool_]
+    free: NDArray[np.intp]
     weight: NDArray[np.float64]
     start: NDArray[np.float64]
 
     @classmethod
     def of(cls, losses: SimplexLosses, dual: NDArray[np.float64]) -> "_SimplexFace":
-        pairs = np.flatnonzero((dual > 0).sum(axis=1) > 1)
-        free = np.zeros(dual.shape, dtype=bool)
-        free[pairs] = True
-        return cls(free, losses.weight[pairs], dual[pairs])
+        free = np.flatnonzero(row_sums((dual > 0).astype(np.float64)) > 1)
+        return cls(free, losses.weight[free], dual[free])
 
-    def _block(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+    @property
+    def n_free(self) -> int:
+        """Number of blocks that can move."""
+        return len(self.free)
+
+    def entries(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the free blocks at t."""
         block = self.start * np.exp(t - t.max())
         block *= (self.weight / row_sums(block))[:, None]
         return block
 
-    def entries(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the free entries at t."""
-        return self._block(t).ravel()
-
     def sums(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
-        block = self._block(t)
+        block = self.entries(t)
         sums = np.ones(len(block)) @ block
         return sums, np.diag(sums) - block.T @ (block / self.weight[:, None])

@@ -21,8 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.blocks import Blocks
+from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.robust import PartitionedRobust, RobustPoint, RobustProblem
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Solver, Status
+from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.proximal_newton import ProximalNewton
 
 START_TOL = 1e-2
 """Gap to which a machine that only serves as a start is solved."""
@@ -31,16 +34,21 @@ BOOSTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Multiples of a step tried beyond its end."""
 
 
+INTERIOR_POINT_UNKNOWNS = 2000
+"""Unknowns (features + 1)(k - 1) up to which the interior point is preferred where there are features."""
+
+SMALL_PROBLEM = 300
+"""Unknowns up to which a kernel of any rank is given to the interior point."""
+
+
 class DCAlgorithm:
-    """DC from one start; `convex` solves the steps, at most `max_steps` of them.
+    """DC from one start; `convex` solves the steps, at most `max_steps` of them."""
 
-    With `go_on` a step starts at the solution of the one before: for solvers that do not mind starts at bounds.
-    """
-
-    def __init__(self, convex: Solver, max_steps: int, *, go_on: bool = False):
+    def __init__(self, convex: Solver, max_steps: int):
         self.convex = convex
         self.max_steps = max_steps
-        self.go_on = go_on
+        # it does not mind starts at bounds, such as the solution of the step before
+        self.go_on = isinstance(convex, ProximalNewton)
 
     def solve(
         self,
@@ -88,6 +96,21 @@ class DCAlgorithm:
                     break
                 tangent = following
         return progress.finish(point, problem.certify(point))
+
+
+def convex_solver(problem: RobustProblem) -> Solver:
+    """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
+
+    Smooth losses always go to the interior point, on as many features as the kernel's rank needs.
+    """
+    gram, n_classes = problem.gram, problem.weight.shape[1]
+    at_most = INTERIOR_POINT_UNKNOWNS // (n_classes - 1)
+    smooth = problem.loss != "hinge"
+    if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):
+        return InteriorPoint()
+    most = min(max(gram.n // 4, SMALL_PROBLEM // (n_classes - 1)), at_most, gram.n + 1)
+    factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most)
+    return InteriorPoint(factor) if factor.shape[1] < most or smooth else ProximalNewton()
 
 
 def _step_settings(

@@ -13,19 +13,17 @@ definition of s hold from the start; the first condition holds in the limit, and
 Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior point method. SIAM J. Optimization.
 """
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from polymargin._native.simplex_blocks import DenseSystem
-from polymargin.coding import zero_sum_basis
+from polymargin._native.dense_system import DenseSystem
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, PartitionedHinge, PartitionedPoint, features_of
 from polymargin.solvers._blocks import SimplexBlocks, blocks_of
+from polymargin.solvers._newton_system import INTERCEPT_DAMPING, NewtonSystem, Unknowns
 from polymargin.solvers._rows import (
     Part,
     PartitionedRows,
@@ -35,20 +33,24 @@ from polymargin.solvers._rows import (
     first_slots,
     with_ones,
 )
-from polymargin.solvers._slots import Array, slots_of
+from polymargin.solvers._slots import Array, SimplexSlots, row_sums, slots_of
 from polymargin.solvers.balance import balanced, balanced_blocks
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
-
-Solve = Callable[[Array], Array]
 
 PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
 """Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
 
-INTERCEPT_DAMPING = 1e-13
-"""Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
-
 CORRECTIONS = 2
-"""Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
+"""Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short: not on few dense features,
+where to assemble the next matrix costs little more than a correction."""
+
+FIRST_MARGIN, FIRST_PRODUCT = 3.0, 0.2
+"""Without a start, few dense features start at scores of least squares that aim at so many margins, and at
+products of dual slots and slacks of so many margins times the weight."""
+
+STRETCH, NARROWEST, WIDEST = 20.0, 0.03, 1.0
+"""A tilt moved by a part t of all weights is answered from the last solution's scores with a relative gap of
+`STRETCH` t, at least `NARROWEST`; where that is more than `WIDEST`, a start from afar is nearer."""
 
 REFINEMENTS = 5
 """Most times that a direction is solved for again to remove rounding."""
@@ -70,6 +72,7 @@ class InteriorPoint:
     def __init__(self, features: Any = None):
         self.features = features
         self._model: _Model | None = None
+        self._last: tuple[Any, Any] | None = None
 
     def solve(
         self,
@@ -81,10 +84,14 @@ class InteriorPoint:
     ) -> Solution:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior.
 
-        Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions.
+        Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions. With a start, a
+        problem that differs little from the last one by its tilt is solved from that one's solution instead.
         """
         model = self._model_of(problem)
-        system = model.first_system(start)
+        system = None if start is None else self._going_on(model)
+        if system is None:
+            system = model.first_system(start)
+        corrections = 0 if isinstance(system, DenseSystem) else CORRECTIONS
         best: Judged | None = None
         idle = short = 0
         with Progress(settings, observer) as progress:
@@ -100,13 +107,26 @@ class InteriorPoint:
                     progress.status = Status.STALLED
                     break
                 try:
-                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
+                    short = short + 1 if _predictor_corrector(system, corrections) < 0.05 else 0
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
         if best is None or not best[1].within(settings.tolerance(best[1].primal)):
             best = model.better(best, system)
-        return progress.finish(*best)
+        solution = progress.finish(*best)
+        self._last = (model, system) if solution.status is Status.SOLVED else None
+        return solution
+
+    def _going_on(self, model: "_Model | _PartitionedModel") -> "NewtonSystem | DenseSystem | None":
+        """Return the last system, or one near it, where the problem is the last one or near it."""
+        if self._last is None:
+            return None
+        last, system = self._last
+        moved = model.distance(last)
+        if moved == 0.0:
+            return system
+        width = max(STRETCH * moved, NARROWEST)
+        return model.central_system(system, width) if width <= WIDEST else None
 
     def _model_of(self, problem: HingeProblem | PartitionedHinge) -> "_Model | _PartitionedModel":
         if isinstance(problem, PartitionedHinge):
@@ -121,35 +141,6 @@ Judged = tuple[Any, Certificate]
 """A point and its certificate."""
 
 
-class _Unknowns:
-    """What stays fixed over the iterations of the unknowns Z (k-1, p), whatever the rows."""
-
-    def __init__(self, problem: HingeProblem | PartitionedHinge, n_classes: int, n_features: int, atoms: Array):
-        self.basis = zero_sum_basis(n_classes)
-        self.penalty = np.ones(n_features + problem.fit_intercept)
-        if problem.fit_intercept:
-            self.penalty[-1] = 0.0
-        self.damping = np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), self.basis.shape[1])
-        coordinates = atoms @ self.basis
-        self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
-        self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
-
-    def tilted(self, tilt: Array) -> "_Unknowns":
-        """Return the same with the pull of a tilt."""
-        unknowns = copy(self)
-        unknowns.tilt = np.ascontiguousarray(tilt)
-        return unknowns
-
-    def normal_matrix(self, grams: Array) -> Array:
-        """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
-        m, p = self.tilt.shape
-        matrix = (
-            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
-        )
-        matrix.flat[:: m * p + 1] += self.damping
-        return matrix
-
-
 class _Model:
     """Rows in memory: features with a column of ones, slots."""
 
@@ -157,7 +148,7 @@ class _Model:
         features = features_of(problem) if features is None else features
         self.problem = problem
         self.slots = slots_of(problem.losses)
-        self.unknowns = _Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
+        self.unknowns = Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
         self.features = with_ones(features, problem.fit_intercept)
         self.products = _products(self.features)
 
@@ -174,34 +165,78 @@ class _Model:
             model.unknowns = self.unknowns.tilted((self.features.T @ (problem.tilt @ self.unknowns.basis)).T)
         return model
 
-    def first_system(self, start: HingePoint | None) -> "_NewtonSystem | DenseSystem":
+    def first_system(self, start: HingePoint | None) -> "NewtonSystem | DenseSystem":
         """Return the system at the first iterate."""
+        system = self._system(None if start is None else start.dual)
+        if start is None and isinstance(system, DenseSystem):
+            offset = float(self.slots.offsets.max())
+            self._centre(system, FIRST_MARGIN * offset * self._regression(), FIRST_PRODUCT * offset)
+        return system
+
+    def _system(self, dual: Array | None) -> "NewtonSystem | DenseSystem":
+        """Return the system at zero scores, and at the middle of the blocks or a dual point drawn there."""
         slots, unknowns = self.slots, self.unknowns
-        alpha, slack, epigraph = first_slots(
-            slots, float(slots.offsets.max()), None if start is None else start.dual
-        )
-        blocks = blocks_of(slots, unknowns.basis, alpha, slack, epigraph)
+        blocks = blocks_of(slots, *first_slots(slots, float(slots.offsets.max()), dual))
         Z = np.zeros_like(unknowns.tilt)
         if isinstance(blocks, SimplexBlocks) and self.products is not None:
             return DenseSystem(
                 blocks,
                 self.features,
                 self.products,
+                unknowns.basis,
                 unknowns.outer,
                 unknowns.penalty,
                 unknowns.tilt,
                 Z,
                 INTERCEPT_DAMPING,
             )
-        return _NewtonSystem(unknowns, Rows(self.features, blocks, len(slots.atoms), self.products), Z)
+        rows = Rows(self.features, blocks, slots.atoms, unknowns.basis, self.products)
+        return NewtonSystem(unknowns, rows, Z)
 
-    def better(self, best: Judged | None, system: "_NewtonSystem | DenseSystem") -> Judged:
+    def _regression(self) -> Array:
+        """Return the unknowns of a ridge regression on the classes that the losses anchor at."""
+        slots, basis, features = self.slots, self.unknowns.basis, self.features
+        assert isinstance(slots, SimplexSlots)
+        shape = features.shape[0], len(basis)
+        cells = np.bincount(slots.example * shape[1] + slots.anchor, slots.weight, minlength=shape[0] * shape[1])
+        weights = cells.reshape(shape)
+        matrix = features.T @ (features * row_sums(weights)[:, None])
+        matrix.flat[:: len(matrix) + 1] += np.maximum(self.unknowns.penalty, 1e-10 * np.trace(matrix))
+        return np.linalg.solve(matrix, features.T @ (weights @ basis)).T
+
+    def _centre(self, system: "NewtonSystem | DenseSystem", Z: Array, product: float) -> None:
+        """Move a system of maxima to given unknowns, and on the central path but for its residual."""
+        system.Z[:] = Z
+        scores = np.ascontiguousarray(self.features @ (self.unknowns.basis @ Z).T)
+        system.blocks.centre(scores, float(self.slots.offsets.max()), product)
+
+    def distance(self, other: Any) -> float:
+        """Return by what part of all weights the tilts of two models differ, infinity if more does."""
+        if not isinstance(other, _Model) or not other.fits(self.problem):
+            return np.inf
+        if self.problem.tilt is other.problem.tilt:
+            return 0.0
+        mine, theirs = (0.0 if model.problem.tilt is None else model.problem.tilt for model in (self, other))
+        return 0.5 * float(np.abs(mine - theirs).sum()) / float(self.slots.weight.sum())
+
+    def central_system(
+        self, near: "NewtonSystem | DenseSystem", gap: float
+    ) -> "NewtonSystem | DenseSystem | None":
+        """Return a system at the scores of another one with a relative gap that is about the given one."""
+        if not isinstance(near.blocks, SimplexBlocks):
+            return None
+        system, slots = self._system(None), self.slots
+        losses = float(slots.weight.sum()) * slots.offsets.shape[1]
+        self._centre(system, near.Z, gap * max(1.0, abs(near.objectives()[0])) / losses)
+        return system
+
+    def better(self, best: Judged | None, system: "NewtonSystem | DenseSystem") -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
         point = self.point(system)
         certificate = self.problem.certify(point)
         return (point, certificate) if best is None or certificate.gap < best[1].gap else best
 
-    def point(self, system: "_NewtonSystem | DenseSystem") -> HingePoint:
+    def point(self, system: "NewtonSystem | DenseSystem") -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
         dual = feasible_dual(self.slots, system.blocks.alpha)
         if not self.problem.fit_intercept:
@@ -217,17 +252,24 @@ class _PartitionedModel:
         self.problem = problem
         self.parts = problem.blocks.map(Part.of, keep=True)
         self.summary = self.parts.reduce(PartSummary.__add__, Part.summary)
-        unknowns = _Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
+        unknowns = Unknowns(problem, problem.n_classes, problem.n_features, self.summary.atoms)
         self.unknowns = unknowns.tilted(self.summary.tilt)
 
-    def first_system(self, start: PartitionedPoint | None) -> "_NewtonSystem":
+    def first_system(self, start: PartitionedPoint | None) -> "NewtonSystem":
         """Return the system at the first iterate."""
         dual, summary = None if start is None else start.dual, self.summary
         mean_weight = summary.weight / summary.n_losses
         rows = PartitionedRows(
             self.parts.map(Part.first_rows, summary.offset, dual, mean_weight, keep=True), summary.n_smooth > 0
         )
-        return _NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
+        return NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
+
+    def distance(self, other: Any) -> float:
+        """Return infinity: tilts in partitions are not compared."""
+        return np.inf
+
+    def central_system(self, near: Any, gap: float) -> None:
+        """Return nothing."""
 
     def better(self, best: Judged | None, system: Any) -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
@@ -246,18 +288,22 @@ def _products(features: Any) -> Array | None:
     n, p = features.shape
     if sparse.issparse(features) or p > PRODUCT_FEATURES or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
         return None
-    first, second = np.triu_indices(p)
-    return np.ascontiguousarray(features[:, first] * features[:, second])
+    products, at = np.empty((n, p * (p + 1) // 2)), 0
+    for column in range(p):
+        following = at + p - column
+        np.multiply(features[:, column:], features[:, column : column + 1], out=products[:, at:following])
+        at = following
+    return products
 
 
-def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
+def _predictor_corrector(system: "NewtonSystem | DenseSystem", corrections: int) -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
     mu = system.linearise()
     length = min(1.0, system.predict())
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
     aim = mu * (system.reached(length) / mu) ** 3
     length = system.correct(aim, REFINEMENTS)
-    for _ in range(CORRECTIONS):
+    for _ in range(corrections):
         if length > 0.9:
             break
         corrected = system.recentre(min(1.0, length + 0.1), length + 0.01)
@@ -267,103 +313,3 @@ def _predictor_corrector(system: "_NewtonSystem | DenseSystem") -> float:
     length = system.blocks.trusted(min(1.0, 0.995 * length))
     system.advance(length)
     return length
-
-
-class _NewtonSystem:
-    """Iterate, and the conditions of optimality linearised there, for any features and losses, wherever rows are.
-
-    Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
-    """
-
-    def __init__(self, unknowns: _Unknowns, rows: Rows | PartitionedRows, Z: Array):
-        self.unknowns, self.rows, self.Z = unknowns, rows, Z
-
-    @property
-    def blocks(self) -> Any:
-        """The rows' own variables."""
-        return self.rows.blocks
-
-    def objectives(self) -> tuple[float, float]:
-        """Return primal and dual objective, the latter less what the linear conditions miss."""
-        unknowns = self.unknowns
-        losses, complementarity, pull = self.rows.objectives()
-        gradient = unknowns.penalty * self.Z
-        self.residual = gradient + unknowns.tilt + pull
-        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + unknowns.tilt))
-        return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
-
-    def linearise(self) -> float:
-        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
-        products, grams, self.predicted = self.rows.linearise()
-        self.solve = _factorise(self.unknowns.normal_matrix(grams))
-        return products.mean
-
-    def predict(self) -> float:
-        """Find the direction to vanishing products, and return how far it can be gone."""
-        return self._direction(self.predicted)
-
-    def correct(self, aim: float, refinements: int) -> float:
-        """Find the direction to products of their share of `aim`, and return how far it can be gone.
-
-        Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
-        therefore measured in alpha itself and solved for again.
-        """
-        rows = self.rows
-        length = self._direction(rows.correct(aim))
-        error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
-        for _ in range(refinements):
-            left = self.residual + self.unknowns.penalty * self.direction + rows.pull_of_direction()
-            previous, error = error, float(np.abs(left).max())
-            if error <= enough or error > 0.5 * previous:
-                break
-            Z = self.solve(-left - rows.refine())
-            length = rows.recover(Z, True)
-            rows.accept()
-            self.direction += Z
-        return length
-
-    def recentre(self, hoped: float, longer_than: float) -> float | None:
-        """Add a centrality correction to the direction if it allows a longer step; None otherwise."""
-        Z = self.solve(-self.rows.recentre(hoped))
-        length = self.rows.recover(Z, True)
-        if length < longer_than:
-            return None
-        self.rows.accept()
-        self.direction += Z
-        return length
-
-    def reached(self, length: float) -> float:
-        """Return the mean of the products after a step along the direction."""
-        return self.rows.reached(length).mean
-
-    def advance(self, length: float) -> None:
-        """Move along the direction."""
-        self.rows.advance(length)
-        self.Z += length * self.direction
-
-    def _direction(self, pull: Array) -> float:
-        self.direction = self.solve(-self.residual - pull)
-        length = self.rows.recover(self.direction, False)
-        self.rows.accept()
-        return length
-
-
-def _factorise(matrix: Array) -> Solve:
-    """Return the solution operator of a positive definite matrix, equilibrated, with a ridge if need be."""
-    scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
-    scaled = matrix * scale[:, None] * scale
-    for ridge in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
-        raised = scaled + ridge * np.eye(len(scale)) if ridge else scaled
-        factor, failed = dpotrf(raised.T, lower=1)
-        if not failed:
-            break
-    else:
-        raise np.linalg.LinAlgError("the reduced matrix is not positive definite")
-
-    def solve(right: Array) -> Array:
-        vector = scale * right.ravel()
-        solution = dpotrs(factor, vector, lower=1)[0]
-        solution += dpotrs(factor, vector - scaled @ solution, lower=1)[0]
-        return (scale * solution).reshape(right.shape)
-
-    return solve

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polymargin._native.homotopy import MAX_CLASSES
 from polymargin.problems.penalties import Atoms
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.hinge_columns import HingeColumns
@@ -192,7 +193,8 @@ class Master:
         columns = np.array([int(status) for status in basis.col_status])
         is_basic, is_upper = int(highspy.HighsBasisStatus.kBasic), int(highspy.HighsBasisStatus.kUpper)
         fixed, cuts = rows[: self.n_fixed_rows], rows[self.n_fixed_rows :]
-        if not basis.valid or self.hinges.weight is not None or np.any(fixed == is_basic):
+        too_many = self.hinges.shape[1] > MAX_CLASSES
+        if too_many or not basis.valid or self.hinges.weight is not None or np.any(fixed == is_basic):
             return None
         tight = np.flatnonzero(cuts != is_basic)
         signs = np.where(cuts[tight] == is_upper, 1.0, -1.0)

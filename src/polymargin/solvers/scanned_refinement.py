@@ -6,30 +6,60 @@ function. The sum of both is convex and, within the reach, the objective itself:
 reach, it is the minimum of the objective. If not, the next pass reaches further from there.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.margin_scan import add_listed, scan_margins
+from polymargin._native.margin_scan import add_listed, mark_listed, scan_margins
 from polymargin.coding import one_vs_rest_signs
 from polymargin.problems.proximal import ProximalRows
-from polymargin.solvers.refinement import THINNED_ROWS, Refinement, Sums, margin_sums, refine
+from polymargin.solvers.refinement import (
+    THINNED_ROWS,
+    Refinement,
+    ScoredRows,
+    Sums,
+    refine,
+    refine_rows,
+    rows_within_margins,
+)
 
 SCANNED_ROWS = 4 * THINNED_ROWS
 """Number of rows from which on a scan is worth its while."""
 
-REACH_SCALE, REACH_OFFSET = 0.15, 0.05
-"""How far the first scan reaches: in parts of the scale, and for the offset of the margin, which is one."""
+REACH = 3.0
+"""How far the first scan reaches, in standard errors of the sample's optimum."""
 
 FURTHER = 2.0
 
-SCAN_HEIGHT = 256  # rows whose scores stay in the cache of the processor
-SCAN_ROWS = 2**14
+SCAN_HEIGHT = 128  # rows whose scores stay in the cache of the processor
+SCAN_BYTES = 2**22
+"""Memory for the features of rows that are passed over at a time."""
+
 PANEL = 12
+
+
+class Lists(NamedTuple):
+    """Lists of the rows, one list a problem, whose errors may have either sign.
+
+    Attributes
+    ----------
+    places : (width, size) the rows.
+    entries : (width, 3, size) their scores s, signs d and weights w.
+    listed : (width,) how many there are.
+    """
+
+    places: NDArray[np.intp]
+    entries: NDArray[np.float64]
+    listed: NDArray[np.intp]
+
+    @classmethod
+    def empty(cls, width: int, size: int) -> "Lists":
+        """Return lists with room for `size` rows each."""
+        places, entries = np.empty((width, size), dtype=np.intp), np.empty((width, 3, size))
+        return cls(places, entries, np.zeros(width, dtype=np.intp))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +70,12 @@ class Scan:
     ----------
     certain : (5, k) sums of ``w, w d, w s, w d s, w s^2`` over rows that stay within the margin of a problem.
     within : (n,) whether a row does so in any problem.
-    rows, problems : (m,) entries that may be on either side.
-    entries : (3, m) their scores s, signs d and weights w.
+    lists : all rows that may be on either side.
     """
 
     certain: NDArray[np.float64]
     within: NDArray[np.bool_]
-    rows: NDArray[np.intp]
-    problems: NDArray[np.intp]
-    entries: NDArray[np.float64]
+    lists: list[Lists]
 
     def sums_at(self, scale: NDArray[np.float64], offset: NDArray[np.float64]) -> Sums:
         """Return the sums (6, k) of `margin_sums`, exact within the reach of the scan."""
@@ -57,16 +84,40 @@ class Scan:
         pull = signs - (scale * scores - offset * total)
         errors = total - (scale * signed_scores - offset * signs)
         sums = np.vstack([errors - scale * pull_scores + offset * pull, pull_scores, pull, squares, scores, total])
-        add_listed(self.problems, self.entries, scale, offset, sums)
+        for _, entries, listed in self.lists:
+            add_listed(entries, listed, scale, offset, sums)
         return sums
 
     def support(self, scale: NDArray[np.float64], offset: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the rows within the margin of some problem at a point within the reach."""
-        scores, signs, _ = self.entries
-        errors = 1.0 - signs * (scale[self.problems] * scores - offset[self.problems])
         within = self.within.copy()
-        within[self.rows[errors > 0.0]] = True
+        for places, entries, listed in self.lists:
+            mark_listed(places, entries, listed, scale, offset, within.view(np.uint8))
         return np.flatnonzero(within)
+
+
+def refine_in_memory(
+    rows: ProximalRows,
+    V: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    squared_norms: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    C: float,
+) -> tuple[Refinement, NDArray[np.intp]]:
+    """Minimise (12) along directions V (p, k), by scans or over all scores; return also the rows within a margin.
+
+    The other arguments are those of `refine`; rows of class c weigh ``rows.weights * factors[c]`` (k,).
+    """
+    if len(rows.labels) >= SCANNED_ROWS:
+        return refine_by_scans(rows, V, factors, squared_norms, offset, C)
+    scored = scored_rows(rows, V)
+    refinement = refine_rows(*scored, factors, squared_norms, offset, C)
+    return refinement, rows_within_margins(scored.scores, scored.labels, refinement.scale, refinement.offset)
+
+
+def scored_rows(rows: ProximalRows, V: NDArray[np.float64]) -> ScoredRows:
+    """Return the rows by their scores along the directions V (p, k)."""
+    return ScoredRows(rows.products(V), rows.labels, rows.weights)
 
 
 def refine_by_scans(
@@ -77,12 +128,8 @@ def refine_by_scans(
     offset: NDArray[np.float64],
     C: float,
 ) -> tuple[Refinement, NDArray[np.intp]]:
-    """Minimise (12) along directions V (p, k); return also the rows within a margin.
-
-    The other arguments are those of `refine`; rows of class c weigh ``rows.weights * factors[c]`` (k,).
-    """
-    found, middle = _of_sample(rows, V, factors, squared_norms, offset, C)
-    reach = np.vstack([REACH_SCALE * np.abs(found.scale), np.full(len(offset), REACH_OFFSET)])
+    """Do what `refine_in_memory` does, without keeping the scores."""
+    found, middle, reach = _of_sample(rows, V, factors, squared_norms, offset, C)
     while True:
         before = found
         scan = scan_rows(rows, V, factors, np.vstack([found.scale, found.offset, middle, reach]))
@@ -102,8 +149,13 @@ def _of_sample(
     squared_norms: NDArray[np.float64],
     offset: NDArray[np.float64],
     C: float,
-) -> tuple[Refinement, NDArray[np.float64]]:
-    """Minimise (12) over evenly spaced rows; return also the mean scores of those within the margin."""
+) -> tuple[Refinement, NDArray[np.float64], NDArray[np.float64]]:
+    """Minimise (12) over evenly spaced rows.
+
+    Returns also the mean scores (k,) of those within the margin, and how far (2, k) the optimum of all rows may be
+    from this one: in the scale, and in the level of the errors at the mean scores. Both are estimated as for a
+    least-squares line through the rows within the margin, in which the errors of slope and level are independent.
+    """
     stride = max(1, len(rows.labels) // THINNED_ROWS)
     few = replace(
         rows,
@@ -111,10 +163,30 @@ def _of_sample(
         labels=np.ascontiguousarray(rows.labels[::stride]),
         weights=stride * rows.weights[::stride],
     )
-    sums_at = partial(margin_sums, few.products(V), few.labels, few.weights, factors)
-    found = refine(sums_at, squared_norms, offset, C)
-    *_, scores, total = sums_at(found.scale, found.offset)
-    return found, scores / np.maximum(total, np.finfo(np.float64).tiny)
+    scan = _unscanned(few, V, factors)
+    found = refine(scan.sums_at, squared_norms, offset, C)
+    squares, _, _, scores_squared, scores, total = scan.sums_at(found.scale, found.offset)
+    tiny = np.finfo(np.float64).tiny
+    middle = scores / np.maximum(total, tiny)
+    members, members_squared = (np.bincount(few.labels, few.weights**power, len(factors)) for power in (1, 2))
+    weight_of_a_row = (members_squared @ factors**2) / np.maximum(members @ factors, tiny)
+    variance = weight_of_a_row * squares / np.maximum(total, tiny)
+    ridge = np.where(squared_norms > 0, squared_norms, 1.0)
+    spread = np.maximum(scores_squared - middle * scores, 0.0)
+    reach = REACH * np.sqrt(variance / np.vstack([spread + ridge / C, total + 1.0 / C]))
+    return found, middle, np.minimum(reach, np.vstack([np.abs(found.scale), np.ones(len(offset))]))
+
+
+def _unscanned(rows: ProximalRows, V: NDArray[np.float64], factors: NDArray[np.float64]) -> Scan:
+    """Return a scan that lists all rows in all problems, without telling which they are."""
+    n, k = len(rows.labels), len(factors)
+    lists = Lists(np.empty((k, 0), dtype=np.intp), np.empty((k, 3, n)), np.full(k, n))
+    lists.entries[:, 0] = rows.products(V).T
+    lists.entries[:, 1:] = np.take(
+        np.stack([one_vs_rest_signs(np.arange(k), k), factors.T], axis=1), rows.labels, axis=2
+    )
+    lists.entries[:, 2] *= rows.weights
+    return Scan(np.zeros((5, k)), np.zeros(n, dtype=np.bool_), [lists])
 
 
 def scan_rows(
@@ -131,32 +203,20 @@ def scan_rows(
     point = np.pad(point, ((0, 0), (0, spare)))
     point[1, k:] = -2.0
     tables = signs, np.pad(factors, ((0, 0), (0, spare))), point
-    room = np.empty((SCAN_HEIGHT, k + spare)), np.empty((2, SCAN_HEIGHT, 4), dtype=np.int64)
-    sums, within = np.zeros((5, k + spare)), np.empty(n, dtype=np.uint8)
-    places, entries = np.empty((2, SCAN_ROWS * k), dtype=np.intp), np.empty((3, SCAN_ROWS * k))
-    listed = []
-    for part, B, panels in _scored_parts(replace(rows, chunk_rows=SCAN_ROWS), V):
+    width = k + spare
+    height = min(n, max(SCAN_HEIGHT, SCAN_BYTES // (8 * max(1, len(V)))))
+    room = np.empty((SCAN_HEIGHT, width)), np.empty((2, SCAN_HEIGHT, 4), dtype=np.int64)
+    sums, within = np.zeros((5, width)), np.empty(n, dtype=np.uint8)
+    lists = [Lists.empty(width, 2 * height)]
+    panels = _panels(np.eye(k) if sparse.issparse(rows.X) and rows.transform is None else V)
+    for part, B in replace(rows, chunk_rows=height).features():
+        # the scores of sparse rows are ready; it is left to multiply them by the identity
+        dense = np.asarray(B @ V) if sparse.issparse(B) else np.ascontiguousarray(B)
+        if lists[-1].listed.max() > height:
+            lists.append(Lists.empty(width, 2 * height))
         labels, weights = rows.labels[part], rows.weights[part]
-        m = scan_margins(B, panels, labels, weights, *tables, *room, sums, within[part], places, entries)
-        listed.append((places[0, :m] + part.start, places[1, :m].copy(), entries[:, :m].copy()))
-    where, problems, values = zip(*listed, strict=True)
-    return Scan(
-        sums[:, :k], within.view(np.bool_), np.concatenate(where), np.concatenate(problems), np.hstack(values)
-    )
-
-
-def _scored_parts(
-    rows: ProximalRows, V: NDArray[np.float64]
-) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield some dense rows at a time, and the panels (p, 12) of directions to multiply them with.
-
-    Sparse rows are multiplied here; what is left for their scores is the identity.
-    """
-    for part, B in rows.features():
-        if sparse.issparse(B):
-            yield part, np.asarray(B @ V), _panels(np.eye(V.shape[1]))
-        else:
-            yield part, np.ascontiguousarray(B), _panels(V)
+        scan_margins(dense, panels, labels, weights, *tables, *room, sums, within[part], *lists[-1], part.start)
+    return Scan(sums[:, :k], within.view(np.bool_), lists)
 
 
 def _panels(V: NDArray[np.float64]) -> NDArray[np.float64]:
