@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymargin.coding import simplex_codes
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.hinge_left_out import frozen_left_out_scores
+from polymargin.solvers.hinge_left_out import free_entries, frozen_left_out_scores
 
 GACV_EPSILON = 1e-5
 """Tolerance of the steps in (28) of Lee et al.: scores within it of -1/(k-1) count as on the margin."""
@@ -85,6 +85,7 @@ def gacv_value(problem: HingeProblem, point: HingePoint, C: float, n_rows: int) 
     L = losses.upper / C
     c = problem.coefficients(point.dual)
     f = problem.gram.matmul(c) + point.intercept
+    f = np.where(free_entries(losses, point.dual, f), -1.0 / (k - 1), f)  # which the steps could miss by rounding
     y = simplex_codes(losses.labels, k)
     truncated = f < -(1 + GACV_EPSILON) / (k - 1)
     T = truncated.sum(axis=1, keepdims=True)

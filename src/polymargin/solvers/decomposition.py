@@ -68,7 +68,7 @@ class Decomposition:
                 if run.interior_pays():
                     run.interior()
                 elif run.newton_pays():
-                    run.newton()
+                    run.newton(max(run.work - run.newton_at, CHEAP_SECONDS))
                 else:
                     run.improve(run.choose(blame))
                 if run.stalled():
@@ -161,9 +161,13 @@ class _Run:
             return True
         if self.gap > tol:
             return False
+        if self.progress.settings.brief:
+            if self._newton_estimate() <= self.work:  # the active set, at no more than was spent to get near it
+                self.newton(self.work)
+            return True
         self.rounds_within += 1
-        brief = self.progress.settings.brief or self.losses.n_examples > SMALL
-        if not brief and self._newton_estimate() <= CHEAP_SECONDS and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
+        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
+        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
             return False
         return self._is_fresh_enough()
 
@@ -177,7 +181,7 @@ class _Run:
 
     def newton_pays(self) -> bool:
         """Tell whether a Newton step costs no more than the work since the last one, and than going on without."""
-        small = self.losses.n_examples <= SMALL
+        small = self.losses.n_examples <= SMALL and not self.progress.settings.brief
         if isinstance(self.gram, LazyGram) and not small:  # its steps pass over the whole matrix
             return False
         if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
@@ -200,14 +204,14 @@ class _Run:
             return 10.0 * operations(free, rows, self.losses.n_classes) / 2e10
         return 3.0 * free**3 / 1e10 if free <= MAX_FREE else np.inf
 
-    def newton(self) -> None:
-        """Replace the point by the result of Newton steps."""
+    def newton(self, work: float) -> None:
+        """Replace the point by the result of Newton steps, which begin no face after so much `work`."""
         self.dual = self.loop.repair(self.dual)
-        point, work = polish(
+        point, spent = polish(
             self.problem,
             HingePoint(self.dual, self.intercept),
             tol=EXACT,
-            work=max(self.work - self.newton_at, CHEAP_SECONDS),
+            work=work,
             max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
             progress=self.progress,
@@ -215,7 +219,7 @@ class _Run:
         self.newtons += 1
         self.refresh(point.dual)
         self.rounds_since_newton = 0
-        self.work += work
+        self.work += spent
         self.newton_at = self.work
 
     def interior_pays(self) -> bool:
@@ -253,7 +257,7 @@ class _Run:
         problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
         point = InteriorPoint().solve(problem, self._settings_of_interior(1e-10)).point
         self._identify(point)
-        self.newton()
+        self.newton(max(self.work - self.newton_at, CHEAP_SECONDS))
         certificate = self.problem.certify(point)
         if certificate.gap < self._certified()[1].gap:  # its face was not the right one
             self.inside = point, certificate

@@ -63,11 +63,10 @@ def free_directions(
     the bound and that from the margin, one is zero at a solution; near one, as an interior-point method leaves
     it, the smaller of the two, in units of the box and of the margin, tells which.
     """
-    margins = losses.margins(scores) / losses.offset
     if isinstance(losses, BoxLosses):
-        inside = np.minimum(dual, losses.upper - dual)
-        example, hinge = np.nonzero(inside > np.maximum(AT_BOUND, np.abs(margins)) * losses.upper)
+        example, hinge = np.nonzero(free_entries(losses, dual, scores))
         return example, losses.directions[losses.labels[example], hinge]
+    margins = losses.margins(scores) / losses.offset
     below = margins.max(axis=1, keepdims=True) - margins
     positive = dual > np.maximum(AT_BOUND, below) * losses.weight[:, None]
     largest = dual.argmax(axis=1)
@@ -75,6 +74,13 @@ def free_directions(
     pair, slot = np.nonzero(positive)
     identity = np.eye(losses.n_classes)
     return losses.example[pair], identity[slot] - identity[largest[pair]]
+
+
+def free_entries(losses: BoxLosses, dual: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which variables of boxes are free, and thus have their hinges on the margin."""
+    margins = losses.margins(scores) / losses.offset
+    inside = np.minimum(dual, losses.upper - dual)
+    return inside > np.maximum(AT_BOUND, np.abs(margins)) * losses.upper
 
 
 class _InverseSystem:
