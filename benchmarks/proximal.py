@@ -21,7 +21,7 @@ from benchmarks.common import Goals, Table, mixture, peak_megabytes, real_data, 
 from polymargin import ProximalSVC, proximal_path
 
 CHOOSING_ROWS = 40_000
-"""Training rows of covtype on which the strength of the penalty is chosen."""
+"""Training rows of covtype on which penalty and balance are chosen."""
 
 
 def linear_in_one_pass(goals: Goals, n: int) -> None:
@@ -84,25 +84,33 @@ def covertype_fit(name: str, quick: bool) -> None:
     cut = 4 * len(X) // 5
     gamma = 1.0 / X.shape[1]
     nystroem = Nystroem(gamma=gamma, n_components=n_landmarks, random_state=0)
+    strengths = [
+        {"balance": [True], "C": 2.0 ** np.arange(16, 41, 6)},
+        {"balance": [False], "C": 2.0 ** np.arange(0, 25, 6)},
+    ]
     model, grid = {
-        "linear": (ProximalSVC(), {"C": 2.0 ** np.arange(8, 41, 4)}),
+        "linear": (ProximalSVC(), strengths),
         "rbf": (
             ProximalSVC(kernel="rbf", gamma=gamma, landmarks=n_landmarks, random_state=0),
-            {"C": 2.0 ** np.arange(8, 41, 4)},
+            strengths,
         ),
         "Nystroem+RidgeClassifier": (
             make_pipeline(nystroem, RidgeClassifier()),
-            {"ridgeclassifier__alpha": 10.0 ** np.arange(-6, 3, 2)},
+            {
+                "ridgeclassifier__alpha": 10.0 ** np.arange(-6, 3, 2),
+                "ridgeclassifier__class_weight": [None, "balanced"],
+            },
         ),
         "Nystroem+LinearSVC": (
             make_pipeline(nystroem, LinearSVC(max_iter=20)),
-            {"linearsvc__C": 10.0 ** np.arange(-2, 2)},
+            {"linearsvc__C": 10.0 ** np.arange(-2, 2), "linearsvc__class_weight": [None, "balanced"]},
         ),
     }[name]
-    # the strength of the penalty is chosen on training rows alone, a sample of them; its time does not count
+    # the strength of the penalty, and whether to balance the classes, are chosen on training rows alone, a sample
+    # of them; the time of this does not count
     sample, split = slice(0, min(cut, CHOOSING_ROWS)), ShuffleSplit(1, test_size=0.25, random_state=0)
     chosen = GridSearchCV(model, grid, cv=split, refit=False).fit(X[sample], y[sample]).best_params_
-    if isinstance(model, ProximalSVC):
+    if chosen.get("balance"):
         # balancing makes the weights of a class sum to one: of more rows C has to be larger for each to weigh the
         # same, as they do in the rivals
         chosen["C"] *= cut / (0.75 * (sample.stop - sample.start))

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -202,6 +203,14 @@ def test_more_unknowns_than_rows_keep_no_large_moments():
             method(X, y)
     small = ProximalSVC(refine=False).fit(X[:20, :50], y[:20]).partial_fit(X[20:, :50], y[20:])
     assert_same(small, ProximalSVC(refine=False).fit(X[:, :50], y), 1e-9)
+
+
+def test_what_rounding_leaves_is_said_to_be_rounding(data):
+    X, y, _ = data
+    model = ProximalSVC(2.0**45, kernel="rbf", gamma=0.01, landmarks=X[::4], tol=1e-300)
+    with pytest.warns(ConvergenceWarning, match="No further progress was possible in floating-point arithmetic"):
+        model.partial_fit(X, y, classes=CLASSES)  # a stream has no rows left to correct the solution by
+    assert not model.converged_
 
 
 def test_iris_is_classified_as_in_the_paper():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.robust import LOSSES, Curve, RobustProblem, consistent_truncation, margins
+from polymargin.solvers import interior_point
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.dc import DCAlgorithm, convex_solver
 from polymargin.solvers.interior_point import InteriorPoint
@@ -77,6 +78,22 @@ def test_step_near_the_last_one_goes_on_from_there(seed, flipped):
     assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7, abs=1e-7)
     if flipped <= 1:
         assert solution.n_iter < InteriorPoint().solve(step, exactly, start=problem.vertices(second)).n_iter
+
+
+def test_a_start_too_near_the_last_solution_is_given_up(monkeypatch):
+    monkeypatch.setattr(interior_point, "STRETCH", 0.0)
+    monkeypatch.setattr(interior_point, "NARROWEST", 1e-7)
+    rng = np.random.default_rng(0)
+    X, labels = blobs(rng, 200, 2, 3, spread=2.0)
+    problem = RobustProblem(FeatureGram(X), np.eye(3)[labels], -0.5)
+    solver, exactly = InteriorPoint(), Settings(tol=1e-9, max_iter=200)
+    solver.solve(problem.convex_step(), exactly)
+    tangent = problem.linearise(rng.normal(size=(200, 3)))
+    step = problem.convex_step(tangent)
+    solution = solver.solve(step, exactly, start=problem.vertices(tangent))
+    assert solution.status is Status.SOLVED
+    assert solution.n_iter > interior_point.MOST_SHORT_STEPS
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7)
 
 
 def curved_optimum(step):

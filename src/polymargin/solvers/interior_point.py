@@ -88,9 +88,8 @@ class InteriorPoint:
         problem that differs little from the last one by its tilt is solved from that one's solution instead.
         """
         model = self._model_of(problem)
-        system = None if start is None else self._going_on(model)
-        if system is None:
-            system = model.first_system(start)
+        near = None if start is None else self._going_on(model)
+        system = model.first_system(start) if near is None else near
         corrections = 0 if isinstance(system, DenseSystem) else CORRECTIONS
         best: Judged | None = None
         idle = short = 0
@@ -103,6 +102,9 @@ class InteriorPoint:
                     if best[1].within(settings.tolerance(best[1].primal)):
                         break
                     idle = 0 if best[1].gap < 0.9 * previous else idle + 1
+                if short == MOST_SHORT_STEPS and near is not None:
+                    system, near, short = model.first_system(start), None, 0
+                    continue
                 if idle == PATIENCE or short == MOST_SHORT_STEPS:
                     progress.status = Status.STALLED
                     break

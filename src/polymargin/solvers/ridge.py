@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
 ILL_CONDITIONED = 1e-7
 """Reciprocal condition number below which rows correct the solution."""
@@ -53,6 +53,7 @@ class NormalEquationsSolver:
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
         with Progress(settings, observer) as progress:
+            progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
             ridge = np.eye(problem.moments.n_features + 1) / problem.C
             systems = [factorise(hessian + ridge) for hessian in problem.hessians()]
             worst = min(system.reciprocal_condition for system in systems)
@@ -82,6 +83,7 @@ class DualRidgeSolver:
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
         with Progress(settings, observer) as progress:
+            progress.status = Status.STALLED
             Z, multipliers = self._solve(problem)
             return progress.finish(Z, problem.certify(Z, multipliers))
 
