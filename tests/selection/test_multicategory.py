@@ -132,6 +132,7 @@ def test_the_search_tolerance_is_fine_enough_for_the_criteria(loss):
     np.testing.assert_allclose(brief.results_["error"], tight.results_["error"], atol=2.5 / len(y))
     assert np.mean(np.abs(brief.results_["loo"] / tight.results_["loo"] - 1)) < 0.005
     assert brief.best_params_ == tight.best_params_
+    np.testing.assert_array_less(brief.results_["gap"], 1.000001e-3)
     assert brief.certificate_.gap <= 1e-8
 
 

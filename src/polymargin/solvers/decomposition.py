@@ -162,9 +162,13 @@ class _Run:
         if self.gap > tol:
             return False
         if self.progress.settings.brief:
-            if self._newton_estimate() <= self.work:  # the active set, at no more than was spent to get near it
-                self.newton(self.work)
-            return True
+            # once, to find the active set, at no more than was spent to get near it
+            work = max(self.work, 0.2 * CHEAP_SECONDS)
+            if self.rounds_within or self._newton_estimate() > work:
+                return True
+            self.rounds_within = 1
+            self.newton(work)
+            return self.converged(self.blame())
         self.rounds_within += 1
         small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
         if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
