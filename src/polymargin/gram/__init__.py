@@ -1,0 +1,51 @@
+"""Kernels, landmarks (reduced kernels) and Gram providers."""
+
+from polymargin.gram.kernels import (
+    KERNELS,
+    Kernel,
+    check_precomputed,
+    kernel_for,
+    resolve_kernel,
+    row_norms_squared,
+)
+from polymargin.gram.landmarks import (
+    KernelFeatures,
+    NystroemMap,
+    distinct_rows,
+    draw_landmarks,
+    given_landmarks,
+    landmark_quota,
+    row_keys,
+)
+from polymargin.gram.providers import (
+    DenseGram,
+    FeatureGram,
+    Gram,
+    LazyGram,
+    make_gram,
+    pivoted_cholesky,
+    products_by_rows,
+)
+
+__all__ = [
+    "KERNELS",
+    "DenseGram",
+    "FeatureGram",
+    "Gram",
+    "Kernel",
+    "KernelFeatures",
+    "LazyGram",
+    "NystroemMap",
+    "check_precomputed",
+    "distinct_rows",
+    "draw_landmarks",
+    "given_landmarks",
+    "kernel_for",
+    "landmark_quota",
+    "make_gram",
+    "pivoted_cholesky",
+    "products_by_rows",
+    "resolve_kernel",
+    "row_keys",
+    "row_norms_squared",
+]

@@ -1,0 +1,140 @@
+"""Kernels, checked and resolved on the training rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from polymargin.checks import check_choice, check_real
+
+KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
+_KERNEL_PARAMETERS = {
+    "rbf": ("gamma",),
+    "laplacian": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel with all its parameters resolved to numbers."""
+
+    name: str | Callable
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 0.0
+
+    def __call__(self, X: Any, Y: Any = None) -> NDArray:
+        """Return the kernel matrix between the rows of `X` and of `Y` (of `X` itself if None)."""
+        if self.name == "precomputed":
+            return X
+        if callable(self.name):
+            return np.asarray(self.name(X, X if Y is None else Y))
+        if self.name == "rbf" and Y is None and isinstance(X, np.ndarray):
+            return _symmetric_rbf(X, self.gamma)
+        parameters = {key: getattr(self, key) for key in _KERNEL_PARAMETERS.get(self.name, ())}
+        return pairwise_kernels(X, Y, metric=self.name, **parameters)
+
+    def diagonal(self, X: Any) -> NDArray[np.float64]:
+        """Return the kernel of every row of `X` with itself."""
+        n = X.shape[0]
+        if self.name in ("rbf", "laplacian"):
+            return np.ones(n)
+        if self.name == "precomputed":
+            return np.asarray(X.diagonal(), dtype=np.float64)
+        if callable(self.name):
+            return np.array([float(self(X[i : i + 1])[0, 0]) for i in range(n)])
+        squares = row_norms_squared(X)
+        if self.name == "linear":
+            return squares
+        inner = self.gamma * squares + self.coef0
+        return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+
+def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDArray[np.float64]:
+    """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
+    n = len(X)
+    centred = (X - X.mean(axis=0, dtype=np.float64)) * np.sqrt(2.0 * gamma)
+    squares = 0.5 * row_norms_squared(centred)
+    matrix = np.empty((n, n))
+    first = 0
+    while first < n:
+        last = min(n, first + max(64, block_entries // (n - first)))
+        block = centred[first:last] @ centred[first:].T
+        block -= squares[first:last, None]
+        block -= squares[first:]
+        np.minimum(block, 0.0, out=block)
+        np.exp(block, out=block)
+        matrix[first:last, first:] = block
+        matrix[last:, first:last] = block[:, last - first :].T
+        first = last
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
+
+
+def resolve_kernel(
+    kernel: Any, gamma: Any, degree: Any, coef0: Any, X: Any, weights: NDArray[np.float64]
+) -> Kernel:
+    """Check a kernel specification and resolve gamma="scale" and "auto" on the training rows.
+
+    The variance behind "scale" is weighted, so that weights mean repeated rows here too.
+    """
+    return kernel_for(kernel, gamma, degree, coef0, X.shape[1], lambda: _weighted_variance(X, weights))
+
+
+def kernel_for(
+    kernel: Any, gamma: Any, degree: Any, coef0: Any, n_features: int, variance: Callable[[], float]
+) -> Kernel:
+    """Check a kernel specification and resolve gamma; `variance`, of all entries, is asked for if it matters."""
+    if not callable(kernel):
+        check_choice("kernel", kernel, KERNELS)
+    check_real("degree", degree, at_least=0.0)
+    check_real("coef0", coef0)
+    if gamma == "auto" and isinstance(gamma, str):
+        number = 1.0 / n_features
+    elif gamma == "scale" and isinstance(gamma, str):
+        spread = variance() if kernel in _KERNEL_PARAMETERS else 1.0
+        number = 1.0 / (n_features * spread) if spread > 0 else 1.0
+    elif isinstance(gamma, str):
+        raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}.")
+    else:
+        number = check_real("gamma", gamma, above=0.0)
+    return Kernel(kernel, number, float(degree), float(coef0))
+
+
+def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
+    """Variance over all entries of `X`, each row counted `weights` times."""
+    entries = weights.sum() * X.shape[1]
+    row_sums = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    mean = weights @ row_sums / entries
+    if sparse.issparse(X):
+        return float(weights @ row_norms_squared(X) / entries - mean**2)
+    centred = X - mean
+    return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / entries)
+
+
+def row_norms_squared(X: Any) -> NDArray[np.float64]:
+    """Return the squared Euclidean norm of every row."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def check_precomputed(K: Any, *, name: str = "X") -> NDArray[np.float64]:
+    """Return a precomputed training kernel, or raise if it is not square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"With kernel='precomputed' {name} must be a square matrix (n_samples, n_samples), got {K.shape}."
+        )
+    asymmetry = np.abs(K - K.T).max()
+    if asymmetry > 1e-8 * max(1.0, np.abs(K).max()):
+        raise ValueError(
+            f"With kernel='precomputed' {name} must be symmetric, but it differs from its transpose by "
+            f"{asymmetry:.3g}."
+        )
+    return K
