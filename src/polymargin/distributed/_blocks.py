@@ -123,24 +123,24 @@ class Fit:
             blocks.graph = {}
 
 
-def read_in_place(graphs: list[Graph], keys: list[list]) -> list[list]:
-    """Return for every key of every graph itself, or what does all its work within the task that uses it.
+def read_in_place(graph: Graph, partitions: list[list]) -> tuple[list, Graph]:
+    """Return for the keys of every partition themselves, or what does all their work in the task that uses them.
 
-    The latter where nothing but tasks of its own leads to the key, as in reading a file: a scheduler that reads
-    ahead would fill the workers.
+    The latter where nothing but tasks of its own leads to a partition, as in reading a file: a scheduler that
+    reads ahead would fill the workers. Returned are also the tasks that are left to the scheduler.
     """
-    needed = [[_needed(graph, key) for key in some] for graph, some in zip(graphs, keys, strict=True)]
-    users = Counter(each for some in needed for own in some for each in own)
-
-    def part(graph: Graph, key: Any, own: set) -> Any:
-        if any(users[each] > 1 or not _is_work(graph[each]) for each in own):
-            return key
-        return _read, _Call(dask.get, [{each: graph.pop(each) for each in own}, key])
-
-    return [
-        [part(graph, key, own) for key, own in zip(some, needs, strict=True)]
-        for graph, some, needs in zip(graphs, keys, needed, strict=True)
-    ]
+    needed = [set().union(*(_needed(graph, key) for key in keys)) for keys in partitions]
+    users = Counter(each for own in needed for each in own)
+    parts: list = []
+    left: Graph = {}
+    for keys, own in zip(partitions, needed, strict=True):
+        tasks = {each: graph[each] for each in own}
+        if all(users[each] == 1 and _is_work(task) for each, task in tasks.items()):
+            parts.append((_read, _Call(dask.get, [tasks, keys])))
+        else:
+            parts.append(keys)
+            left.update(tasks)
+    return parts, left
 
 
 def _needed(graph: Graph, key: Any) -> set:

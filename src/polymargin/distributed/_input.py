@@ -31,14 +31,13 @@ def training_set(
     validate_data(estimator, stand_in(X), skip_check_array=True)
     columns = Columns.of(X)
     fit = Fit()
-    given = [X, _aligned("y", y, X)]
+    labelled = [_aligned("y", y, X)]
     if sample_weight is not None:
-        given.append(_aligned("sample_weight", sample_weight, X))
-    rows, labels, *weighed = _blocks(given, fit)
-    weights = weighed[0] if weighed else rows.spread([None] * len(rows.parts))
+        labelled.append(_aligned("sample_weight", sample_weight, X))
+    rows, labels = blocks_of([X, *labelled], fit), blocks_of(labelled, fit)
     partition = rows.spread(list(range(len(rows.parts))))
 
-    counts = labels.reduce(joined, _count_labels, weights, partition)
+    counts = labels.reduce(joined, _count_labels, partition)
     classes = _classes_of(counts)
     numbers, totals, lightest = _tabulate(counts, classes)
     factors = np.ones(len(classes))
@@ -46,7 +45,7 @@ def training_set(
         factors = estimator._class_factors(classes, totals.sum(axis=0))
     costs = resolve_cost_matrix(getattr(estimator, "cost_matrix", None), classes)
     used = np.flatnonzero(numbers.any(axis=1))
-    sets = rows.map(_checked_rows, labels, weights, partition, columns, classes, factors, costs)
+    sets = rows.map(_checked_rows, partition, columns, classes, factors, costs)
     sizes = np.array([count.n_rows for count in counts])
     return PartitionedSet(
         sets.restricted(used.tolist()),
@@ -129,11 +128,20 @@ def naming(partition: int) -> Iterator[None]:
         raise kind(f"In partition {partition}: {error}") from None
 
 
-def _blocks(collections: list, fit: Fit) -> list[DaskBlocks]:
-    optimised = [dask.optimize(collection)[0] for collection in collections]
-    graphs = [dict(collection.__dask_graph__()) for collection in optimised]
-    parts = read_in_place(graphs, [list(flatten(collection.__dask_keys__())) for collection in optimised])
-    return [DaskBlocks(some, graph, fit) for some, graph in zip(parts, graphs, strict=True)]
+def blocks_of(collections: list, fit: Fit) -> DaskBlocks:
+    """Return blocks of the collections' partitions side by side, each a list with one part of every collection."""
+    graph: dict[Any, Any] = {}
+    keys = []
+    for collection in collections:
+        if hasattr(collection, "simplify"):
+            # a table: optimised by Dask, columns can be other ones, or small partitions become one (2026.8)
+            collection = collection.simplify()
+        else:
+            (collection,) = dask.optimize(collection)
+        graph.update(collection.__dask_graph__())
+        keys.append(flatten(collection.__dask_keys__()))
+    parts, left = read_in_place(graph, list(map(list, zip(*keys, strict=True))))
+    return DaskBlocks(parts, left, fit)
 
 
 def _aligned(name: str, values: Any, X: Any) -> Any:
@@ -174,9 +182,9 @@ class _LabelCounts:
     lightest: NDArray[np.float64]
 
 
-def _count_labels(y: Any, weights: Any, partition: int) -> list[_LabelCounts]:
+def _count_labels(labelled: list, partition: int) -> list[_LabelCounts]:
     with naming(partition):
-        labels, weights = _checked_labels(y, weights)
+        labels, weights = _checked_labels(*labelled)
         used = weights > 0
         found, place = np.unique(labels[used], return_inverse=True)
         numbers = np.bincount(place, minlength=len(found))
@@ -186,7 +194,7 @@ def _count_labels(y: Any, weights: Any, partition: int) -> list[_LabelCounts]:
         return [_LabelCounts(partition, len(labels), found, numbers, totals, lightest)]
 
 
-def _checked_labels(y: Any, weights: Any) -> tuple[NDArray, NDArray[np.float64]]:
+def _checked_labels(y: Any, weights: Any = None) -> tuple[NDArray, NDArray[np.float64]]:
     labels = column_or_1d(y, warn=True)
     if not len(labels):
         return labels, np.zeros(0)
@@ -242,9 +250,7 @@ def _tabulate(
 
 
 def _checked_rows(
-    X: Any,
-    y: Any,
-    weights: Any,
+    given: list,
     partition: int,
     columns: Columns,
     classes: NDArray,
@@ -252,8 +258,9 @@ def _checked_rows(
     costs: NDArray[np.float64],
 ) -> TrainingSet:
     with naming(partition):
+        X, *labelled = given
         X = columns.check(X)
-        labels, weights = _checked_labels(y, weights)
+        labels, weights = _checked_labels(*labelled)
         if X.shape[0] != len(labels):
             raise ValueError(f"X and y must have the same number of rows, got {X.shape[0]} and {len(labels)}.")
     rows = np.flatnonzero(weights)

@@ -117,8 +117,11 @@ class InteriorPoint:
         return solution
 
     def _going_on(self, model: "_Model | _PartitionedModel") -> "NewtonSystem | DenseSystem | None":
-        """Return the last system, or one near it, where the problem is the last one or near it."""
-        if self._last is None:
+        """Return the last system, or one near it, where the problem is the last one or near it.
+
+        Tilts in partitions are not compared.
+        """
+        if self._last is None or isinstance(model, _PartitionedModel):
             return None
         last, system = self._last
         moved = model.distance(last)
@@ -242,13 +245,6 @@ class _PartitionedModel:
             self.parts.map(Part.first_rows, summary.offset, dual, mean_weight, keep=True), summary.n_smooth > 0
         )
         return NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
-
-    def distance(self, other: Any) -> float:
-        """Return infinity: tilts in partitions are not compared."""
-        return np.inf
-
-    def central_system(self, near: Any, gap: float) -> None:
-        """Return nothing."""
 
     def better(self, best: Judged | None, system: Any) -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
