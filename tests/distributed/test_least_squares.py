@@ -63,7 +63,9 @@ def test_single_precision(name, sample, threads):
     X, y, _ = sample
     X = X.astype(np.float32)
     machine = MACHINES[name]
-    assert_same_fit(fresh(machine).fit(*chunked(X, y)), fresh(machine).fit(X, y), X, rtol=1e-6)
+    # features at landmarks are themselves in single precision, and rounded differently in blocks of other heights
+    rtol = 1e-6 if name == "landmarks" else 1e-8
+    assert_same_fit(fresh(machine).fit(*chunked(X, y)), fresh(machine).fit(X, y), X, rtol=rtol)
 
 
 def test_data_frames_of_unknown_sizes_from_parquet(sample, scheduler, tmp_path):
