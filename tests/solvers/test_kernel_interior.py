@@ -79,3 +79,5 @@ def test_a_solution_for_smaller_bounds_is_a_start(seed, fit_intercept):
     assert warm.n_iter < 0.8 * cold.n_iter
     assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=2e-6)
     assert Decomposition().solve(problem, settings, start=start).status is Status.SOLVED
+    back = KernelInteriorPoint().solve(smaller, settings, start=warm.point)  # beyond whose bounds it is no start
+    assert back.status is Status.SOLVED

@@ -66,6 +66,10 @@ class _Iterate:
     above: Array
     b: Array
 
+    def is_inside(self, upper: Array) -> bool:
+        """Tell whether it is within these bounds, as it is if they are no smaller than its own."""
+        return self.u.shape == upper.shape and bool((self.u < upper)[upper > 0].all())
+
 
 @dataclass(frozen=True, slots=True)
 class InsidePoint(HingePoint):
@@ -126,7 +130,7 @@ class _Path:
         self.matrix = _dense(problem).matrix.astype(np.float32)
         self.tau = TAU if problem.fit_intercept else 0.0
         self.preconditioner = _Preconditioner(_dense(problem), self.tau, self.open)
-        if start is None:
+        if start is None or not start.is_inside(self.upper):
             start = self._first()
         self.u, self.below, self.above, self.b = start.u, start.below, start.above, start.b
         self.H = problem.gram.matmul(_centred(self.u))
