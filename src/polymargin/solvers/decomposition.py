@@ -29,6 +29,8 @@ from polymargin.solvers.working_set import Burst, InnerLoop
 EXACT = 1e-12
 """Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
 SMALL = 1000
+SMALL_GAP = 1e-3
+"""Relative gap of small problems that the working sets reach in less time than Newton steps from further away."""
 MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
@@ -164,7 +166,7 @@ class _Run:
             return False
         if self.progress.settings.brief:
             # once, to find the active set, where that costs little beside what it took to get near it
-            work = 0.1 * max(self.work, CHEAP_SECONDS)
+            work = max(0.1 * self.work, 0.3 * CHEAP_SECONDS)
             if self.rounds_within or self._newton_estimate() > work:
                 return True
             self.rounds_within = 1
@@ -191,7 +193,7 @@ class _Run:
             return False
         if self.progress.settings.brief and self._interior_applies():  # which comes near sooner
             return False
-        if self.gap > (0.9 if small else 0.05) or self.rounds_since_newton == 0:
+        if self.gap > (SMALL_GAP if small else 0.05) or self.rounds_since_newton == 0:
             return False
         estimate = self._newton_estimate()
         spent = self.work - self.newton_at
