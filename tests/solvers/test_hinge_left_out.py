@@ -8,8 +8,9 @@ from polymargin.estimators.multicategory import hinge_losses, solver_for
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.hinge_left_out import free_directions, frozen_left_out_scores
+from polymargin.solvers.hinge_left_out import free_directions, frozen_left_out_scores, support_rows
 from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.kernel_interior import KernelInteriorPoint
 from tests.simulate import blobs, random_costs
 
 EXACT = Settings(tol=1e-11)
@@ -106,14 +107,31 @@ def left_out_one_by_one(problem, point):
 
 
 @pytest.mark.parametrize("many_free", [0.0, np.inf])
+@pytest.mark.parametrize("C", [0.3, 20.0])  # with and without rows whose multipliers are all at bounds
 @pytest.mark.parametrize("repeated", [0, 20])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_class_by_class_and_at_once_are_as_defined(fit_intercept, repeated, many_free, monkeypatch):
+def test_class_by_class_and_at_once_are_as_defined(fit_intercept, repeated, C, many_free, monkeypatch):
     X, y = blobs(np.random.default_rng(8), 60, 4, 5, spread=1.5)
     X[60 - repeated :] = X[:repeated]  # a singular kernel matrix
-    losses = hinge_losses("lee", y, 20.0 * (1 - np.eye(5))[y])
+    losses = hinge_losses("lee", y, C * (1 - np.eye(5))[y])
     problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), losses, fit_intercept)
     point = solve(problem)
     monkeypatch.setattr("polymargin.solvers.class_blocks.MANY_FREE", many_free)
-    found = frozen_left_out_scores(problem, point)
-    np.testing.assert_allclose(found, left_out_one_by_one(problem, point), atol=1e-5)
+    found, defined = frozen_left_out_scores(problem, point), left_out_one_by_one(problem, point)
+    # the ridge of 1e-8 times coefficients of up to 20; repeated rows have larger ones yet
+    error = (1e-6 if repeated else 1e-7) * np.abs(defined).max()
+    np.testing.assert_allclose(found, defined, rtol=0, atol=error)
+
+
+def test_an_interior_point_on_the_kernel_has_the_support_of_the_solution():
+    X, y = blobs(np.random.default_rng(4), 120, 3, 4, spread=2.0)
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.2)(X)), hinge_losses("lee", y, (1 - np.eye(4))[y]))
+    inside = KernelInteriorPoint().solve(problem, Settings(tol=1e-6)).point
+    exact = solve(problem)
+    support = support_rows(problem, exact)
+    assert len(support) < len(y)
+    assert problem.coefficients(inside.dual).any(axis=1).all()
+    np.testing.assert_array_equal(support_rows(problem, inside), support)
+    np.testing.assert_allclose(
+        frozen_left_out_scores(problem, inside), frozen_left_out_scores(problem, exact), atol=1e-3
+    )

@@ -20,7 +20,8 @@ from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, Simpl
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution, Status
-from polymargin.solvers.hinge_left_out import frozen_left_out_scores
+from polymargin.solvers.hinge_left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.kernel_interior import InsidePoint
 
 CRITERIA = ("loo", "gacv", "loo_exact")
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))
@@ -271,14 +272,20 @@ class _Grid:
             problem = HingeProblem(gram, losses, self.machine.fit_intercept)
             solution = None if before is None else _kept(problem, before[1].point, self.settings)
             if solution is None:
-                start, settings = None, self.settings
-                if before is not None:
-                    start = _enlarged(problem, before[1], C / before[0])
-                    if _is_inside(problem.losses, before[1].point, C / before[0]):  # for all larger C at once
-                        settings = replace(settings, tol=settings.tol * C / float(self.Cs[-1]))
-                solution = solver_for(problem).solve(problem, settings, start=start)
+                start = None if before is None else _enlarged(problem, before[1], C / before[0])
+                solution = self._solved(problem, C, start)
             yield C, problem, solution
             before = C, solution
+
+    def _solved(self, problem: HingeProblem, C: float, start: HingePoint | None) -> Solution[HingePoint]:
+        """Solve for one C, and for all larger ones at once if no multiplier is at its bound."""
+        solver = solver_for(problem)
+        solution = solver.solve(problem, self.settings, start=start)
+        if not _is_inside(problem.losses, solution.point):
+            return solution
+        tight = replace(self.settings, tol=self.settings.tol * C / float(self.Cs[-1]))
+        tighter = solver.solve(problem, tight, start=solution.point)
+        return replace(tighter, seconds=solution.seconds + tighter.seconds)
 
     def _measure(self, C: float, problem: HingeProblem, point: HingePoint) -> dict[str, float]:
         """Compute every criterion that one fit yields."""
@@ -293,7 +300,7 @@ class _Grid:
         entry["criterion"] = entry[self.criterion] if isinstance(self.criterion, str) else np.nan
         wrong = scores.argmax(axis=1) != self.data.labels
         entry["error"] = float(self.data.weights @ wrong / self.data.weights.sum())
-        entry["n_support"] = float(np.count_nonzero(problem.coefficients(point.dual).any(axis=1)))
+        entry["n_support"] = float(len(support_rows(problem, point)))
         return entry
 
     def _exact_left_out_scores(self, problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
@@ -343,6 +350,8 @@ def _enlarged(problem: HingeProblem, solution: Solution[HingePoint], growth: flo
     for all of the growth; where none is, the best multiple is one.
     """
     losses, dual = problem.losses, solution.point.dual
+    if isinstance(solution.point, InsidePoint):
+        return solution.point
     linear = losses.dual_linear(dual)
     squared_norm = 2.0 * (linear - solution.certificate.dual)
     factor = growth if squared_norm <= 0.0 else min(growth, max(1.0, linear / squared_norm))
@@ -351,6 +360,6 @@ def _enlarged(problem: HingeProblem, solution: Solution[HingePoint], growth: flo
     return HingePoint(losses.dual_of(factor * problem.coefficients(dual)), solution.point.intercept)
 
 
-def _is_inside(losses: BoxLosses | SimplexLosses, point: HingePoint, growth: float) -> bool:
-    """Tell whether a solution at a C that was smaller by the factor `growth` was clearly within its bounds."""
-    return isinstance(losses, BoxLosses) and bool((growth * point.dual <= 0.99 * losses.upper).all())
+def _is_inside(losses: BoxLosses | SimplexLosses, point: HingePoint) -> bool:
+    """Tell whether a solution is clearly within its bounds."""
+    return isinstance(losses, BoxLosses) and bool((point.dual <= 0.99 * losses.upper).all())

@@ -172,7 +172,11 @@ class _Climber:
 
     def _newton(self, moves: _Moves, reference: NDArray[np.float64]) -> NDArray[np.float64] | None:
         n_free, n_rows = len(moves.example), len(np.unique(moves.example))
-        if n_free == 0 or (n_free > self.max_free and not is_classwise(self.losses, n_free, n_rows)):
+        if (
+            n_free == 0
+            or self.work > self.max_work
+            or (n_free > self.max_free and not is_classwise(self.losses, n_free, n_rows))
+        ):
             return None
         self.work += seconds_of_face(self.losses, n_free, n_rows) + 2e-10 * self.H.size * n_rows
         change = self.problem.coefficients(reference) - self.R

@@ -21,7 +21,7 @@ from polymargin.solvers.class_blocks import is_classwise, operations
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.intercept import central_intercept
 from polymargin.solvers.interior_point import InteriorPoint
-from polymargin.solvers.kernel_interior import KernelInteriorPoint, seconds_to_solve
+from polymargin.solvers.kernel_interior import InsidePoint, KernelInteriorPoint, seconds_to_solve
 from polymargin.solvers.lee import LeeLoop
 from polymargin.solvers.relative import RelativeLoop
 from polymargin.solvers.working_set import Burst, InnerLoop
@@ -40,8 +40,8 @@ BURST = 2**25
 """Steps times examples of one stretch of native work: a small part of a second."""
 LAZY_BYTES = 2**24
 """Size of the blocks in which a matrix that is not kept is computed: a small part of a second each."""
-SINGLE_PRECISION = 1e-5
-"""Relative gap that the interior point on a matrix in single precision can be trusted to reach."""
+INTERIOR_TOL = 1e-5
+"""Relative gap that the interior point on the matrix itself reaches in good time."""
 MAX_UNKNOWNS = 2500
 INTERIOR_ITERATIONS = 20
 
@@ -110,6 +110,7 @@ class _Run:
         self.rounds_without_gain = self.rounds_within = 0
         self.newton_at, self.newtons, self.rounds_since_newton = 0.0, 0, 0
         self.tried_interior = False
+        self.central = start if isinstance(start, InsidePoint) else None
         self.inside: tuple[HingePoint, Certificate] | None = None
 
     def _whole_matrix(self) -> NDArray[np.float64] | None:
@@ -164,8 +165,8 @@ class _Run:
         if self.gap > tol:
             return False
         if self.progress.settings.brief:
-            # once, to find the active set, at no more than was spent to get near it
-            work = max(self.work, 0.2 * CHEAP_SECONDS)
+            # once, to find the active set, where that costs little beside what it took to get near it
+            work = max(0.1 * self.work, 0.3 * CHEAP_SECONDS)
             if self.rounds_within or self._newton_estimate() > work:
                 return True
             self.rounds_within = 1
@@ -189,6 +190,8 @@ class _Run:
         """Tell whether a Newton step costs no more than the work since the last one, and than going on without."""
         small = self.losses.n_examples <= SMALL and not self.progress.settings.brief
         if isinstance(self.gram, LazyGram) and not small:  # its steps pass over the whole matrix
+            return False
+        if self.progress.settings.brief and self._interior_applies():  # which comes near sooner
             return False
         if self.gap > (SMALL_GAP if small else 0.05) or self.rounds_since_newton == 0:
             return False
@@ -216,7 +219,7 @@ class _Run:
         point, spent = polish(
             self.problem,
             HingePoint(self.dual, self.intercept),
-            tol=EXACT,
+            tol=0.01 * self.progress.settings.tol if self.progress.settings.brief else EXACT,
             work=work,
             max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
@@ -230,16 +233,24 @@ class _Run:
 
     def interior_pays(self) -> bool:
         """Tell whether an interior point, tried once, would take no more than the work done so far or to come."""
-        first_try = self.newtons == 0 and self.progress.iteration < 4
-        if self.tried_interior or first_try:
+        if self.tried_interior:
+            return False
+        if self.central is not None and self._interior_applies():  # what one has left is a start for the next
+            return True
+        if self.newtons == 0 and self.progress.iteration < 4:
             return False
         estimate = self._interior_estimate()
         if self._unknowns() <= MAX_UNKNOWNS:
             return estimate <= max(self.work, CHEAP_SECONDS)
-        if not isinstance(self.loop, LeeLoop) or self._whole_matrix() is None:
+        if not self._interior_applies():
             return False
         # working sets become slower towards the end: what they promise is half of what they take
         return 0.2 * estimate <= self.work and estimate <= 2.0 * self._seconds_to_go()
+
+    def _interior_applies(self) -> bool:
+        """Tell whether an interior point would be one on the matrix itself."""
+        large = self._unknowns() > MAX_UNKNOWNS
+        return large and isinstance(self.loop, LeeLoop) and self._whole_matrix() is not None
 
     def _unknowns(self) -> int:
         return self.losses.n_examples * (self.losses.n_classes - 1)
@@ -255,8 +266,11 @@ class _Run:
         self.tried_interior = True
         self.work += self._interior_estimate()
         if self._unknowns() > MAX_UNKNOWNS:
-            tol = max(0.5 * self.progress.settings.tol, SINGLE_PRECISION)
-            solution = KernelInteriorPoint().solve(self.problem, self._settings_of_interior(tol))
+            settings = self.progress.settings
+            tol = settings.tol if settings.brief else max(0.5 * settings.tol, INTERIOR_TOL)
+            solution = KernelInteriorPoint().solve(
+                self.problem, self._settings_of_interior(tol), start=self.central
+            )
             self._identify(solution.point)
             self.inside = solution.point, solution.certificate
             return

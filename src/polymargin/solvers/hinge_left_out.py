@@ -5,6 +5,7 @@ from contextlib import suppress
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
@@ -13,6 +14,9 @@ from polymargin.solvers.hinge_left_out_by_class import score_changes
 
 AT_BOUND = 1e-8
 """Distance from a bound, relative to the size of the box or simplex, up to which a variable surely is at it."""
+
+LEFT_INSIDE = 1e-3
+"""Part of its bound up to which a variable that is not free may be nothing but an interior point's distance."""
 
 RIDGE = 1e-8
 """Relative ridge that makes a singular kernel matrix of the free variables factorisable.
@@ -31,9 +35,8 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     This is exact wherever no multiplier reaches or leaves a bound. Rows with R_i = 0 keep their scores.
     """
     R = problem.coefficients(point.dual)
-    H = problem.gram.matmul(R)
-    scores = H + point.intercept
-    support = np.flatnonzero(R.any(axis=1))
+    scores = problem.gram.matmul(R) + point.intercept
+    support = _support(problem.losses, point.dual, R, scores)
     if len(support) == 0:
         return scores
     example, direction = free_directions(problem.losses, point.dual, scores)
@@ -52,6 +55,25 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     moved = -(K_free * step.T) @ direction
     scores[support] += problem.gram.diagonal()[support, None] * removed + moved + (inverse.basis @ shift).T
     return scores
+
+
+def support_rows(problem: HingeProblem, point: HingePoint) -> NDArray[np.intp]:
+    """Return the rows that the scores depend on at the solution next to a point."""
+    R = problem.coefficients(point.dual)
+    return _support(problem.losses, point.dual, R, problem.gram.matmul(R) + point.intercept)
+
+
+def _support(
+    losses: BoxLosses | SimplexLosses,
+    dual: NDArray[np.float64],
+    R: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    used = R != 0
+    if isinstance(losses, BoxLosses):
+        large = dual > LEFT_INSIDE * losses.upper
+        used = used & (free_entries(losses, dual, scores) | large).any(axis=1, keepdims=True)
+    return np.flatnonzero(used.any(axis=1))
 
 
 def free_directions(
@@ -123,7 +145,7 @@ class _InverseSystem:
         """Correct the solutions so that in column c the multipliers of owner c do not move; their margins may."""
         counts = np.bincount(owner, minlength=step.shape[1])
         first, by_owner = np.cumsum(counts) - counts, np.argsort(owner, kind="stable")
-        forces = np.zeros_like(step)
+        forces = np.zeros(len(step))
         for size in np.unique(counts[counts > 0]):
             columns = np.flatnonzero(counts == size)
             pinned = by_owner[first[columns, None] + np.arange(size)]
@@ -132,9 +154,10 @@ class _InverseSystem:
                 0, 2, 1
             )
             inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
-            forces[pinned, columns[:, None]] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
-        pull = self.schur @ (self.spread.T @ forces)
-        return step + self.inverse @ forces - self.spread @ pull, shift - pull
+            forces[pinned] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
+        by_column = csr_array((forces, (owner, np.arange(len(owner)))), shape=step.shape[::-1])
+        pull = self.schur @ (by_column @ self.spread).T
+        return step + (by_column @ self.inverse).T - self.spread @ pull, shift - pull
 
 
 def _changes_by_class(
