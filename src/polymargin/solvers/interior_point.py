@@ -14,6 +14,7 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 """
 
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -152,7 +153,11 @@ class _Model:
         self.slots = slots_of(problem.losses)
         self.unknowns = Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
         self.features = with_ones(features, problem.fit_intercept)
-        self.products = _products(self.features)
+
+    @cached_property
+    def products(self) -> Array:
+        """The products of the features with each other."""
+        return _products(self.features)
 
     def fits(self, problem: HingeProblem) -> bool:
         """Tell whether a problem differs from the model's by its tilt alone."""
@@ -175,11 +180,11 @@ class _Model:
         )
         blocks = blocks_of(slots, alpha, slack, epigraph)
         Z = np.zeros_like(unknowns.tilt)
-        if isinstance(blocks, SimplexBlocks) and self.products is not None:
+        keeps_products = _keeps_products(self.features)
+        if isinstance(blocks, SimplexBlocks) and keeps_products:
             return DenseSystem(
                 blocks,
                 self.features,
-                self.products,
                 unknowns.basis,
                 unknowns.outer,
                 unknowns.penalty,
@@ -187,7 +192,8 @@ class _Model:
                 Z,
                 INTERCEPT_DAMPING,
             )
-        rows = Rows(self.features, blocks, slots.atoms, unknowns.basis, self.products)
+        products = self.products if keeps_products else None
+        rows = Rows(self.features, blocks, slots.atoms, unknowns.basis, products)
         return NewtonSystem(unknowns, rows, Z)
 
     def distance(self, other: Any) -> float:
@@ -258,11 +264,15 @@ class _PartitionedModel:
         return (point, certificate) if best is None or certificate.gap < best[1].gap else best
 
 
-def _products(features: Any) -> Array | None:
-    """Return the products (n, p(p+1)/2) of the features with each other, where they are few enough to keep."""
+def _keeps_products(features: Any) -> bool:
+    """Tell whether there are few enough products of the features to keep."""
     n, p = features.shape
-    if sparse.issparse(features) or p > PRODUCT_FEATURES or n * p * (p + 1) // 2 > PRODUCT_ENTRIES:
-        return None
+    return not sparse.issparse(features) and p <= PRODUCT_FEATURES and n * p * (p + 1) // 2 <= PRODUCT_ENTRIES
+
+
+def _products(features: Array) -> Array:
+    """Return the products (n, p(p+1)/2) of the features with each other."""
+    n, p = features.shape
     products, at = np.empty((n, p * (p + 1) // 2)), 0
     for column in range(p):
         following = at + p - column
