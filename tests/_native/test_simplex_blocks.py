@@ -99,7 +99,10 @@ def test_systems_agree_over_whole_iterations(seed):
     plain = NewtonSystem(model.unknowns, rows, other.Z)
     assert isinstance(compiled, DenseSystem)
     for _ in range(6):
-        np.testing.assert_allclose(compiled.objectives(), plain.objectives(), rtol=1e-7)
+        primal, dual = compiled.objectives()
+        np.testing.assert_allclose((primal, dual), plain.objectives(), rtol=1e-7)
+        if primal - dual < 1e-9 * max(1.0, primal):
+            break  # from here on rounding decides
         lengths = [interior_point._predictor_corrector(system) for system in (compiled, plain)]
         assert lengths[0] == pytest.approx(lengths[1], rel=1e-6)
         np.testing.assert_allclose(compiled.Z, plain.Z, rtol=1e-6, atol=1e-8)

@@ -48,7 +48,7 @@ cdef class SimplexBlocks:
     cdef double recover_at(self, const double* scores, bint onto) noexcept
     cdef void accept_candidate(self) noexcept
 
-    cdef void _arrange(self, const Py_ssize_t[::1] anchor, const Py_ssize_t[::1] starts, Py_ssize_t k) except *
+    cdef void _arrange(self, const Py_ssize_t[:] anchor, const Py_ssize_t[:] starts, Py_ssize_t k) except *
     cdef void _fill(self, const double[:, :] alpha, const double[:, :] slack, const double[:] epigraph) except *
     cdef object _arranged(self, scores)
     cdef object _given_pull(self)

@@ -1,10 +1,9 @@
 """Blocks of the interior point for maxima over the classes: `solvers._blocks.GeneralBlocks`, compiled.
 
-Blocks come sorted by example: those of example i are ``starts[i]`` to ``starts[i + 1]``, all have k slots, and slot
-m of a block sees ``f_m - f_anchor``. Within, examples are sorted by the anchors of their blocks, first ones first,
-and blocks by their number in their example, so that stretches of blocks have one anchor and consecutive examples:
-all passes (`simplex_runs.h`) are loops over blocks. See `solvers/_blocks.py` for the formulas and for what the
-methods mean.
+Blocks come sorted by example: those of example i are ``starts[i]`` to ``starts[i + 1]``, all have k slots, and
+slot m of a block sees ``f_m - f_anchor``. Within, examples are sorted by the anchors of their blocks, and blocks
+by their number in their example, so that stretches of blocks have one anchor and consecutive examples: all passes
+(`simplex_runs.h`) are loops over blocks. See `solvers/_blocks.py` for the formulas and what the methods mean.
 """
 
 import numpy as np
@@ -32,13 +31,13 @@ cpdef enum:
 cdef class SimplexBlocks:
     """Iterate, direction and candidate over blocks (P, k); pulls and scores are (n, k)."""
 
-    def __init__(self, weight, const Py_ssize_t[::1] anchor, const Py_ssize_t[::1] starts, alpha, slack, epigraph):
+    def __init__(self, weight, const Py_ssize_t[:] anchor, const Py_ssize_t[:] starts, alpha, slack, epigraph):
         cdef Py_ssize_t k = alpha.shape[1], size = weight.shape[0], slots = k * size, n = starts.shape[0] - 1
         if k > MOST_CLASSES:
             raise ValueError(f"at most {MOST_CLASSES} classes, got {k}")
         self._arrange(anchor, starts, k)
         self.weight = np.take(weight, self.block_order)
-        self.mean_weight = np.mean(weight)
+        self.mean_weight = np.add.reduce(weight) / size
         self.state = np.empty((8 * k + 6, size))
         self.pulled = np.empty((k, n))
         cdef double* room = &self.state[0, 0]
@@ -53,7 +52,7 @@ cdef class SimplexBlocks:
         self.x.missing, self.x.wanted_missing = room + 4 * size, room + 5 * size
         self._fill(alpha, slack, epigraph)
 
-    cdef void _arrange(self, const Py_ssize_t[::1] anchor, const Py_ssize_t[::1] starts, Py_ssize_t k) except *:
+    cdef void _arrange(self, const Py_ssize_t[:] anchor, const Py_ssize_t[:] starts, Py_ssize_t k) except *:
         """Sort examples by the anchors of their blocks, and find the runs."""
         cdef Py_ssize_t n = starts.shape[0] - 1, size = anchor.shape[0], layers = 0, layer, i, b, at, key, filled
         cdef Py_ssize_t[::1] order = np.arange(n), sorted_order = np.empty(n, dtype=np.intp)
@@ -129,7 +128,7 @@ cdef class SimplexBlocks:
         Margins m ask for ``sum_q product / (xi - m_q) = 1`` of the epigraph variable xi, whose left side is convex
         and falls: Newton's method climbs to the root from the largest margin plus `product`.
         """
-        cdef Py_ssize_t j, b, i, q, k = self.x.k, size = self.x.size, n = self.x.n
+        cdef Py_ssize_t j, b, i, q, k = self.x.k, size = self.x.size
         cdef double own, top, xi, inverse, total, slope
         cdef double[MOST_CLASSES] margins
         cdef const double[:, ::1] f = self._arranged(scores)

@@ -145,7 +145,8 @@ def _column_sums(
     problem: HingeProblem, dual: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     R = problem.coefficients(dual)
-    return R.sum(axis=0), np.abs(R).sum(axis=0)
+    ones = np.ones(len(R))
+    return ones @ R, ones @ np.abs(R)
 
 
 def _face(problem: HingeProblem, dual: NDArray[np.float64]) -> "_BoxFace | _SimplexFace":

@@ -51,6 +51,9 @@ STRETCH, NARROWEST, WIDEST = 20.0, 0.03, 1.0
 """A tilt moved by a part t of all weights is answered from the last solution's scores with a relative gap of
 `STRETCH` t, at least `NARROWEST`; where that is more than `WIDEST`, a start from afar is nearer."""
 
+CAUTIOUS, BOLD = 0.995, 0.9999
+"""Parts of the way to the boundary that a step goes at least, and at most."""
+
 REFINEMENTS = 5
 """Most times that a direction is solved for again to remove rounding."""
 
@@ -166,6 +169,8 @@ class _Model:
 
     def tilted(self, problem: HingeProblem) -> "_Model":
         """Return the model of a problem that fits."""
+        if problem is self.problem and problem.tilt is None:
+            return self
         model = copy(self)
         model.problem = problem
         if problem.tilt is not None:
@@ -176,7 +181,7 @@ class _Model:
         """Return the system at the first iterate."""
         slots, unknowns = self.slots, self.unknowns
         alpha, slack, epigraph = first_slots(
-            slots, float(slots.offsets.max()), None if start is None else start.dual
+            slots, self.problem.losses.offset, None if start is None else start.dual
         )
         blocks = blocks_of(slots, alpha, slack, epigraph)
         Z = np.zeros_like(unknowns.tilt)
@@ -215,7 +220,7 @@ class _Model:
         system.Z[:] = near.Z
         product = gap * max(1.0, abs(near.objectives()[0])) / (float(slots.weight.sum()) * slots.offsets.shape[1])
         scores = np.ascontiguousarray(self.features @ (self.unknowns.basis @ near.Z).T)
-        system.blocks.centre(scores, float(slots.offsets.max()), product)
+        system.blocks.centre(scores, self.problem.losses.offset, product)
         return system
 
     def better(self, best: Judged | None, system: "NewtonSystem | DenseSystem") -> Judged:
@@ -296,6 +301,8 @@ def _predictor_corrector(system: "NewtonSystem | DenseSystem") -> float:
         if corrected is None:
             break
         length = corrected
-    length = system.blocks.trusted(min(1.0, 0.995 * length))
+    # the better the prediction, the nearer to the boundary
+    fraction = min(max(CAUTIOUS, 1.0 - aim / mu), BOLD)
+    length = system.blocks.trusted(min(1.0, fraction * length))
     system.advance(length)
     return length
