@@ -205,6 +205,29 @@ def row_maxima(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return largest
 
 
+def leaders(
+    table: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return where every row is largest and second largest, the first of ties, and the two numbers."""
+    if table.shape[1] > SHORT_ROW:
+        rows = np.arange(len(table))
+        best = table.argmax(axis=1)
+        rest = table.copy()
+        rest[rows, best] = -np.inf
+        second = rest.argmax(axis=1)
+        return best, second, table[rows, best], rest[rows, second]
+    best, second = np.zeros((2, len(table)), dtype=np.intp)
+    top, next_to_top = table[:, 0].copy(), np.full(len(table), -np.inf)
+    for number, column in enumerate(table.T[1:], start=1):
+        overtakes, comes_second = column > top, column > next_to_top
+        second[comes_second] = number
+        np.copyto(second, best, where=overtakes)
+        best[overtakes] = number
+        np.maximum(next_to_top, np.minimum(top, column), out=next_to_top)
+        np.maximum(top, column, out=top)
+    return best, second, top, next_to_top
+
+
 def _relative(violation: float, scale: float) -> float:
     return violation / max(scale, np.finfo(np.float64).tiny)
 
