@@ -38,15 +38,23 @@ cdef class DenseSystem:
         self.m, self.n_atoms, self.n_products = Z.shape[0], outer.shape[2], self.p * (self.p + 1) // 2
         self.outer = outer.reshape(-1, outer.shape[2])
         self.size = self.m * self.p
-        self.dz, self.cz, self.residual, self.right = np.empty((4, self.m, self.p))
-        self.grams = np.empty((self.n_atoms, self.n_products))
-        self.curvatures = np.empty((self.m * self.m, self.n_products))
-        self.weights = np.empty((self.n_atoms, self.n))
-        self.scaled, self.factor = np.empty((2, self.size, self.size))
-        self.scores, self.by_class = np.empty((self.k, self.n)), np.empty((self.k, self.p))
-        self.scale, self.vector = np.empty((2, self.size))
-        self.X, self.products = np.empty((self.p, self.n)), np.empty((self.n_products, self.n))
+        self._allocate()
         self._arrange(X)
+
+    cdef int _allocate(self) except -1:
+        """Make room: one array for all that have rows of the same length, as small ones take time too."""
+        cdef Py_ssize_t m = self.m, p = self.p, k = self.k, end = p + self.n_products
+        cdef double[:, ::1] room = np.empty((end + self.n_atoms + k, self.n))
+        self.X, self.products = room[:p], room[p:end]
+        self.weights, self.scores = room[end:end + self.n_atoms], room[end + self.n_atoms:]
+        room = np.empty((4 * m + k, p))
+        self.dz, self.cz, self.residual, self.right = room[:m], room[m:2 * m], room[2 * m:3 * m], room[3 * m:4 * m]
+        self.by_class = room[4 * m:]
+        room = np.empty((self.n_atoms + m * m, self.n_products))
+        self.grams, self.curvatures = room[:self.n_atoms], room[self.n_atoms:]
+        room = np.empty((2 * self.size + 2, self.size))
+        self.scaled, self.factor = room[:self.size], room[self.size:2 * self.size]
+        self.scale, self.vector = room[2 * self.size], room[2 * self.size + 1]
 
     cdef void _arrange(self, const double[:, ::1] X) noexcept:
         """Set the features, in the order of the blocks, and their products."""

@@ -7,7 +7,7 @@ cdef extern from "simplex_runs.h":
     ctypedef struct Blocks:
         Py_ssize_t n, size, k, n_runs
         const Run* runs
-        const double* weight
+        double* weight
         double* a
         double* s
         double* e
@@ -34,7 +34,6 @@ cdef class SimplexBlocks:
     cdef Blocks x
     cdef Py_ssize_t[:, ::1] runs
     cdef double[:, ::1] state
-    cdef double[::1] weight
     cdef readonly Py_ssize_t[::1] example_order, block_order
     cdef double aim, mean_weight
     cdef readonly double[:, ::1] pulled
@@ -49,7 +48,8 @@ cdef class SimplexBlocks:
     cdef void accept_candidate(self) noexcept
 
     cdef void _arrange(self, const Py_ssize_t[:] anchor, const Py_ssize_t[:] starts, Py_ssize_t k) except *
-    cdef void _fill(self, const double[:, :] alpha, const double[:, :] slack, const double[:] epigraph) except *
+    cdef void _fill(self, const double[:] weight, const double[:, :] alpha, const double[:, :] slack,
+                    const double[:] epigraph) except *
     cdef object _arranged(self, scores)
     cdef object _given_pull(self)
     cdef object _given_order(self, const double* slots)

@@ -36,21 +36,18 @@ cdef class SimplexBlocks:
         if k > MOST_CLASSES:
             raise ValueError(f"at most {MOST_CLASSES} classes, got {k}")
         self._arrange(anchor, starts, k)
-        self.weight = np.take(weight, self.block_order)
-        self.mean_weight = np.add.reduce(weight) / size
-        self.state = np.empty((8 * k + 6, size))
+        self.state = np.empty((8 * k + 7, size))
         self.pulled = np.empty((k, n))
         cdef double* room = &self.state[0, 0]
         self.x.n, self.x.size, self.x.k = n, size, k
-        self.x.weight = &self.weight[0]
         self.x.a, self.x.s, self.x.da, self.x.ds = room, room + slots, room + 2 * slots, room + 3 * slots
         self.x.ca, self.x.cs, self.x.theta, self.x.wanted = (
             room + 4 * slots, room + 5 * slots, room + 6 * slots, room + 7 * slots
         )
         room += 8 * slots
         self.x.e, self.x.de, self.x.ce, self.x.inverse = room, room + size, room + 2 * size, room + 3 * size
-        self.x.missing, self.x.wanted_missing = room + 4 * size, room + 5 * size
-        self._fill(alpha, slack, epigraph)
+        self.x.missing, self.x.wanted_missing, self.x.weight = room + 4 * size, room + 5 * size, room + 6 * size
+        self._fill(weight, alpha, slack, epigraph)
 
     cdef void _arrange(self, const Py_ssize_t[:] anchor, const Py_ssize_t[:] starts, Py_ssize_t k) except *:
         """Sort examples by the anchors of their blocks, and find the runs."""
@@ -91,9 +88,13 @@ cdef class SimplexBlocks:
                 filled += 1
         self.x.runs = <const Run*> &self.runs[0, 0]
 
-    cdef void _fill(self, const double[:, :] alpha, const double[:, :] slack, const double[:] epigraph) except *:
+    cdef void _fill(self, const double[:] weight, const double[:, :] alpha, const double[:, :] slack,
+                    const double[:] epigraph) except *:
         cdef Py_ssize_t b, m, size = self.x.size
+        self.mean_weight = 0.0
         for b in range(size):
+            self.x.weight[b] = weight[self.block_order[b]]
+            self.mean_weight += self.x.weight[b] / size
             self.x.e[b] = epigraph[self.block_order[b]]
             for m in range(self.x.k):
                 self.x.a[m * size + b] = alpha[self.block_order[b], m]

@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     ptrdiff_t n, size, k, n_runs;
     const Run *runs;
-    const double *weight;
+    double *weight;
     double *a, *s, *e;           /* iterate: dual slots, slacks, epigraph variables */
     double *da, *ds, *de;        /* direction */
     double *ca, *cs, *ce;        /* candidate */

@@ -189,10 +189,11 @@ class SimplexLosses:
 
     def violation(self, dual: NDArray[np.float64]) -> tuple[float, float]:
         """Largest violation of a simplex, relative to its size, and one."""
-        relative = dual / self.weight[:, None]
-        below = -float(relative.min(initial=0.0))
-        off = float(np.abs(relative @ np.ones(self.n_classes) - 1.0).max(initial=0.0))
-        return max(below, off), 1.0
+        below = 0.0
+        if dual.min(initial=0.0) < 0.0:
+            below = -float((dual / self.weight[:, None]).min())
+        off = float(np.abs(dual @ np.ones(self.n_classes) / self.weight - 1.0).max(initial=0.0))
+        return max(off, below), 1.0
 
 
 def row_maxima(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -299,15 +300,15 @@ class HingeProblem:
         H: NDArray[np.float64],
     ) -> "HingeMeasures":
         """Return what certifies a point with coefficients `R` and scores ``H + intercept``."""
-        F = H + intercept
+        F, ones = H + intercept, np.ones(len(R))
         return HingeMeasures(
             squared_norm=float(np.vdot(R, H)),
             losses=self.losses.value(F),
             tilted=0.0 if self.tilt is None else float(np.vdot(self.tilt, F)),
             dual_linear=self.losses.dual_linear(dual),
             violation=self.losses.violation(dual),
-            sizes=np.ones(len(R)) @ np.abs(R),
-            sums=np.ones(len(R)) @ R,
+            sizes=ones @ np.abs(R),
+            sums=ones @ R,
             total_weight=self.losses.total_weight,
         )
 

@@ -171,6 +171,8 @@ class SimplexSlots(Slots):
 
     def to_dual(self, alpha: Array) -> Array:
         """Return the dual point of the problem that the slots stand for."""
+        if self.one_each:
+            return alpha
         dual = np.empty_like(alpha)
         dual[self.order] = alpha
         return dual
