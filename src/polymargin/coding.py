@@ -1,5 +1,7 @@
 """Class codes: simplex codes, one-vs-rest signs, class pairs and the zero-sum basis."""
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,8 +41,9 @@ def class_pairs(n_classes: int) -> NDArray[np.intp]:
     return np.column_stack(np.triu_indices(n_classes, 1))
 
 
+@cache
 def zero_sum_basis(n_classes: int) -> NDArray[np.float64]:
-    """Orthonormal basis (k, k-1) of the vectors that sum to zero (Helmert's).
+    """Orthonormal basis (k, k-1) of the vectors that sum to zero (Helmert's); not to be written to.
 
     >>> zero_sum_basis(2).round(4)
     array([[ 0.7071],
@@ -50,4 +53,6 @@ def zero_sum_basis(n_classes: int) -> NDArray[np.float64]:
     for column in range(n_classes - 1):
         basis[: column + 1, column] = 1.0
         basis[column + 1, column] = -(column + 1.0)
-    return basis / np.linalg.norm(basis, axis=0)
+    basis /= np.linalg.norm(basis, axis=0)
+    basis.flags.writeable = False
+    return basis

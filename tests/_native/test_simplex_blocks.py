@@ -9,7 +9,9 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, SimplexLosses
 from polymargin.solvers import interior_point
 from polymargin.solvers._blocks import GeneralBlocks, blocks_of
+from polymargin.solvers._models import Model
 from polymargin.solvers._newton_system import NewtonSystem
+from polymargin.solvers._rows import Rows
 from polymargin.solvers._slots import SimplexSlots
 from tests.simulate import blobs
 
@@ -91,15 +93,16 @@ def test_systems_agree_over_whole_iterations(seed):
     losses = SimplexLosses(example, anchor, rng.uniform(0.5, 2.0, len(example)), 1.0, 40, k)
     tilt = losses.coefficients(0.3 * rng.dirichlet(np.ones(k), len(example)) * losses.weight[:, None])
     problem = HingeProblem(FeatureGram(X), losses, bool(seed % 2), tilt)
-    model = interior_point._Model(problem, None).tilted(problem)
+    model = Model(problem, None).tilted(problem)
     compiled, other = (model.first_system(None) for _ in range(2))
-    rows = interior_point.Rows(
-        model.features, other.blocks, model.slots.atoms, model.unknowns.basis, model.products
-    )
+    rows = Rows(model.features, other.blocks, model.slots.atoms, model.unknowns.basis, model.products)
     plain = NewtonSystem(model.unknowns, rows, other.Z)
     assert isinstance(compiled, DenseSystem)
     for _ in range(6):
-        np.testing.assert_allclose(compiled.objectives(), plain.objectives(), rtol=1e-7)
+        primal, dual = compiled.objectives()
+        np.testing.assert_allclose((primal, dual), plain.objectives(), rtol=1e-7)
+        if primal - dual < 1e-9 * max(1.0, primal):
+            break  # from here on rounding decides
         lengths = [interior_point._predictor_corrector(system) for system in (compiled, plain)]
         assert lengths[0] == pytest.approx(lengths[1], rel=1e-6)
         np.testing.assert_allclose(compiled.Z, plain.Z, rtol=1e-6, atol=1e-8)

@@ -7,8 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polymargin.gram import DenseGram, FeatureGram, Kernel
-from polymargin.problems.robust import LOSSES, Curve, RobustProblem, consistent_truncation, margins
-from polymargin.solvers import interior_point
+from polymargin.problems.robust import (
+    LOSSES,
+    Curve,
+    RobustProblem,
+    consistent_truncation,
+    margins,
+)
+from polymargin.solvers import _models, interior_point
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.dc import DCAlgorithm, convex_solver
 from polymargin.solvers.interior_point import InteriorPoint
@@ -91,9 +97,57 @@ def test_a_start_too_near_the_last_solution_is_given_up(monkeypatch):
     tangent = problem.linearise(rng.normal(size=(200, 3)))
     step = problem.convex_step(tangent)
     solution = solver.solve(step, exactly, start=problem.vertices(tangent))
+    from_afar = InteriorPoint().solve(step, exactly, start=problem.vertices(tangent))
     assert solution.status is Status.SOLVED
-    assert solution.n_iter > interior_point.MOST_SHORT_STEPS
+    assert solution.n_iter >= from_afar.n_iter + interior_point.MOST_SHORT_STEPS_NEARBY
     assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7)
+
+
+def restricted_steps(monkeypatch, seed):
+    """A solver after a first step, the next step with a few slopes changed, and the numbers of losses kept."""
+    kept = []
+
+    class Watched(_models.NearKinks):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            kept.append(len(self.kept))
+
+    monkeypatch.setattr(_models, "FEW_LOSSES", 50)
+    monkeypatch.setattr(_models, "NearKinks", Watched)
+    monkeypatch.setattr(interior_point, "NearKinks", Watched)
+    rng = np.random.default_rng(seed)
+    X, labels = blobs(rng, 300, 2, 3, spread=2.0)
+    problem = RobustProblem(FeatureGram(X), some_utility("zeros", rng, 3)[labels], -0.5)
+    solver, scores = InteriorPoint(), rng.normal(size=(300, 3))
+    solver.solve(problem.convex_step(problem.linearise(scores)), Settings(tol=1e-6, max_iter=200))
+    scores[:3] *= -1.0
+    second = problem.linearise(scores)
+    return problem, solver, second, kept
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3])
+@pytest.mark.parametrize("seed", range(6))
+def test_step_restricted_to_losses_near_a_kink_is_the_step_of_all(monkeypatch, seed, share):
+    monkeypatch.setattr(interior_point, "SHARE", share)
+    problem, solver, tangent, kept = restricted_steps(monkeypatch, seed)
+    step = problem.convex_step(tangent)
+    solution = solver.solve(step, Settings(tol=1e-9, max_iter=300), start=problem.vertices(tangent))
+    assert len(kept) == 1
+    assert kept[0] <= share * problem.n_pairs
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7, abs=1e-7)
+
+
+def test_dc_descends_by_steps_that_are_restricted(monkeypatch):
+    monkeypatch.setattr(_models, "FEW_LOSSES", 50)
+    rng = np.random.default_rng(0)
+    X, labels = blobs(rng, 400, 2, 3, spread=3.0)
+    problem = RobustProblem(FeatureGram(X), some_utility("dense", rng, 3)[labels], -0.5)
+    solution = DCAlgorithm(InteriorPoint(), 50).solve(problem, Settings(tol=1e-7, max_iter=200))
+    objectives = np.array([record.primal for record in solution.history])
+    assert solution.status is Status.SOLVED
+    assert len(objectives) > 3
+    assert (np.diff(objectives) <= 1e-9 * np.abs(objectives[1:])).all()
 
 
 def curved_optimum(step):

@@ -9,7 +9,7 @@ columns of R sum to zero. They differ only in the tables below: hinges over boxe
 example and class), or maxima over simplices (one simplex a pair).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from polymargin.blocks import Blocks, total
 from polymargin.gram import FeatureGram, Gram
 from polymargin.problems.certificate import Certificate
+
+SHORT_ROW = 16
+"""Entries up to which the maxima of rows are found column by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ class SimplexLosses:
     weight : (P,) positive weights.
     offset : the margin.
     n_examples, n_classes : sizes of the scores.
+    one_each : whether pair p is the only one of example p.
+    own : (P,) where the anchors are in tables (P, k), counted row by row.
     """
 
     example: NDArray[np.intp]
@@ -125,6 +130,14 @@ class SimplexLosses:
     offset: float
     n_examples: int
     n_classes: int
+    one_each: bool = field(init=False)
+    own: NDArray[np.intp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        pairs = np.arange(len(self.example))
+        one_each = len(pairs) == self.n_examples and bool((self.example == pairs).all())
+        object.__setattr__(self, "one_each", one_each)
+        object.__setattr__(self, "own", pairs * self.n_classes + self.anchor)
 
     @property
     def total_weight(self) -> float:
@@ -139,24 +152,22 @@ class SimplexLosses:
 
     def margins(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``offset [m != anchor_p] + f_im - f_i,anchor_p`` for every pair and slot (P, k)."""
-        pairs = np.arange(len(self.weight))
-        scores = F[self.example]
-        inner = scores - scores[pairs, self.anchor][:, None] + self.offset
-        inner[pairs, self.anchor] = 0.0
+        scores = F if self.one_each else F[self.example]
+        inner = scores + (self.offset - scores.take(self.own))[:, None]
+        inner.put(self.own, 0.0)
         return inner
 
     def value(self, F: NDArray[np.float64]) -> float:
         """Sum of the losses at the scores `F`."""
-        return float(self.weight @ self.margins(F).max(axis=1))
+        return float(self.weight @ row_maxima(self.margins(F)))
 
     def coefficients(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients R that a dual point stands for."""
         # the anchor's coefficient is the sum of the others: `weight - dual` would lose their small digits
-        pairs = np.arange(len(dual))
         moved = -dual
-        moved[pairs, self.anchor] = 0.0
-        moved[pairs, self.anchor] = -(moved @ np.ones(self.n_classes))
-        if np.array_equal(self.example, np.arange(self.n_examples)):
+        moved.put(self.own, 0.0)
+        moved.put(self.own, -(moved @ np.ones(self.n_classes)))
+        if self.one_each:
             return moved
         cells = self.example[:, None] * self.n_classes + np.arange(self.n_classes)
         R = np.bincount(cells.ravel(), moved.ravel(), minlength=self.n_examples * self.n_classes)
@@ -165,12 +176,12 @@ class SimplexLosses:
     def dual_of(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the dual point of given coefficients, where every example has at most one pair."""
         dual = -R[self.example]
-        dual[np.arange(len(dual)), self.anchor] += self.weight
+        dual.put(self.own, dual.take(self.own) + self.weight)
         return dual
 
     def dual_linear(self, dual: NDArray[np.float64]) -> float:
         """Linear part of the dual objective."""
-        return self.offset * float(dual.sum() - dual[np.arange(len(dual)), self.anchor].sum())
+        return self.offset * float(dual.sum() - dual.take(self.own).sum())
 
     def infeasibility(self, dual: NDArray[np.float64]) -> float:
         """Largest violation of a simplex, relative to its size."""
@@ -178,10 +189,44 @@ class SimplexLosses:
 
     def violation(self, dual: NDArray[np.float64]) -> tuple[float, float]:
         """Largest violation of a simplex, relative to its size, and one."""
-        relative = dual / self.weight[:, None]
-        below = -float(relative.min(initial=0.0))
-        off = float(np.abs(relative @ np.ones(self.n_classes) - 1.0).max(initial=0.0))
-        return max(below, off), 1.0
+        below = 0.0
+        if dual.min(initial=0.0) < 0.0:
+            below = -float((dual / self.weight[:, None]).min())
+        off = float(np.abs(dual @ np.ones(self.n_classes) / self.weight - 1.0).max(initial=0.0))
+        return max(off, below), 1.0
+
+
+def row_maxima(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the maximum of every row, column by column where rows are short: much faster then."""
+    if table.shape[1] > SHORT_ROW:
+        return table.max(axis=1)
+    largest = table[:, 0].copy()
+    for column in table.T[1:]:
+        np.maximum(largest, column, out=largest)
+    return largest
+
+
+def leaders(
+    table: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return where every row is largest and second largest, the first of ties, and the two numbers."""
+    if table.shape[1] > SHORT_ROW:
+        rows = np.arange(len(table))
+        best = table.argmax(axis=1)
+        rest = table.copy()
+        rest[rows, best] = -np.inf
+        second = rest.argmax(axis=1)
+        return best, second, table[rows, best], rest[rows, second]
+    best, second = np.zeros((2, len(table)), dtype=np.intp)
+    top, next_to_top = table[:, 0].copy(), np.full(len(table), -np.inf)
+    for number, column in enumerate(table.T[1:], start=1):
+        overtakes, comes_second = column > top, column > next_to_top
+        second[comes_second] = number
+        np.copyto(second, best, where=overtakes)
+        best[overtakes] = number
+        np.maximum(next_to_top, np.minimum(top, column), out=next_to_top)
+        np.maximum(top, column, out=top)
+    return best, second, top, next_to_top
 
 
 def _relative(violation: float, scale: float) -> float:
@@ -255,15 +300,15 @@ class HingeProblem:
         H: NDArray[np.float64],
     ) -> "HingeMeasures":
         """Return what certifies a point with coefficients `R` and scores ``H + intercept``."""
-        F = H + intercept
+        F, ones = H + intercept, np.ones(len(R))
         return HingeMeasures(
             squared_norm=float(np.vdot(R, H)),
             losses=self.losses.value(F),
             tilted=0.0 if self.tilt is None else float(np.vdot(self.tilt, F)),
             dual_linear=self.losses.dual_linear(dual),
             violation=self.losses.violation(dual),
-            sizes=np.abs(R).sum(axis=0),
-            sums=R.sum(axis=0),
+            sizes=ones @ np.abs(R),
+            sums=ones @ R,
             total_weight=self.losses.total_weight,
         )
 

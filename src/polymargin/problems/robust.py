@@ -27,6 +27,7 @@ from polymargin.problems.hinge import (
     PartitionedPoint,
     SimplexLosses,
     features_of,
+    leaders,
 )
 
 LOSSES = ("hinge", "exponential", "logistic")
@@ -379,13 +380,11 @@ def margins(F: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def strongest_others(F: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return, for every example and class, the highest-scoring other class and its score; the first of ties."""
-    rows = np.arange(len(F))
-    best = F.argmax(axis=1)
-    rest = F.copy()
-    rest[rows, best] = -np.inf
-    second = rest.argmax(axis=1)
-    partner = np.repeat(best[:, None], F.shape[1], axis=1)
-    partner[rows, best] = second
-    strongest = np.repeat(F[rows, best][:, None], F.shape[1], axis=1)
-    strongest[rows, best] = rest[rows, second]
+    n, k = F.shape
+    best, second, top, next_to_top = leaders(F)
+    partner, strongest = np.empty((n, k), dtype=np.intp), np.empty((n, k))
+    partner[:], strongest[:] = best[:, None], top[:, None]
+    own = np.arange(n) * k + best
+    partner.put(own, second)
+    strongest.put(own, next_to_top)
     return partner, strongest

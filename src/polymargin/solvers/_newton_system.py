@@ -26,9 +26,8 @@ class Unknowns:
         self.penalty = np.ones(n_features + problem.fit_intercept)
         if problem.fit_intercept:
             self.penalty[-1] = 0.0
-        self.damping = np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), self.basis.shape[1])
-        coordinates = atoms @ self.basis
-        self.outer = np.einsum("tr,ts->rst", coordinates, coordinates, order="C")
+        coordinates = (atoms @ self.basis).T
+        self.outer = np.ascontiguousarray(coordinates[:, None] * coordinates)
         self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
 
     def tilted(self, tilt: Array) -> "Unknowns":
@@ -43,7 +42,7 @@ class Unknowns:
         matrix = (
             (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
         )
-        matrix.flat[:: m * p + 1] += self.damping
+        matrix.flat[:: m * p + 1] += np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), m)
         return matrix
 
 

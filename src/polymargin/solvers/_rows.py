@@ -275,20 +275,22 @@ def _added_products(
 
 def with_ones(features: Any, fit_intercept: bool) -> Any:
     """Return the features in double precision, with a column of ones for an intercept."""
-    if fit_intercept:
-        ones = np.ones((features.shape[0], 1))
-        if sparse.issparse(features):
-            return sparse.csr_array(sparse.hstack([features, ones]))
-        features = np.hstack([features, ones])
-    return features if sparse.issparse(features) else np.ascontiguousarray(features, dtype=np.float64)
+    n, p = features.shape
+    if sparse.issparse(features):
+        return sparse.csr_array(sparse.hstack([features, np.ones((n, 1))])) if fit_intercept else features
+    if not fit_intercept:
+        return np.ascontiguousarray(features, dtype=np.float64)
+    widened = np.empty((n, p + 1))
+    widened[:, :p], widened[:, p] = features, 1.0
+    return widened
 
 
 def first_slots(slots: Slots, offset: float, dual: Array | None) -> tuple[Array, Array, Array]:
     """Return dual slots in the middle of their blocks, or a dual point drawn there, slacks and epigraphs."""
     n_slots = slots.offsets.shape[1]
-    alpha = np.repeat(slots.weight[:, None] / n_slots, n_slots, axis=1)
-    if dual is not None:
-        alpha = 0.7 * slots.from_dual(dual) + 0.3 * alpha
+    centre = (slots.weight / n_slots)[:, None]
+    alpha = np.empty(slots.offsets.shape)
+    alpha[:] = centre if dual is None else 0.7 * slots.from_dual(dual) + 0.3 * centre
     epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
     return alpha, epigraph[:, None] - slots.offsets, epigraph
 

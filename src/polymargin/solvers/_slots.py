@@ -122,13 +122,14 @@ class SimplexSlots(Slots):
 
     def __init__(self, losses: SimplexLosses):
         n, k = losses.n_examples, losses.n_classes
-        self.order = np.argsort(losses.example, kind="stable")
-        self.example = losses.example[self.order]
-        self.weight = losses.weight[self.order]
-        self.anchor = losses.anchor[self.order]
-        self.offsets = losses.offset * (np.arange(k) != self.anchor[:, None])
-        self.starts = np.searchsorted(self.example, np.arange(n + 1))
-        self.one_each = len(self.example) == n and bool((self.example == np.arange(n)).all())
+        self.one_each = losses.one_each
+        self.order = np.arange(n) if self.one_each else np.argsort(losses.example, kind="stable")
+        # views where nothing has to move
+        order = slice(None) if self.one_each else self.order
+        self.example, self.weight, self.anchor = losses.example[order], losses.weight[order], losses.anchor[order]
+        self.offsets = np.full((len(self.anchor), k), losses.offset)
+        self.offsets.put(np.arange(len(self.anchor)) * k + self.anchor, 0.0)
+        self.starts = np.arange(n + 1) if self.one_each else np.searchsorted(self.example, np.arange(n + 1))
         self.atoms = _differences(k)
 
     @cached_property
@@ -170,6 +171,8 @@ class SimplexSlots(Slots):
 
     def to_dual(self, alpha: Array) -> Array:
         """Return the dual point of the problem that the slots stand for."""
+        if self.one_each:
+            return alpha
         dual = np.empty_like(alpha)
         dual[self.order] = alpha
         return dual

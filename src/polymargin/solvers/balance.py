@@ -22,7 +22,8 @@ from polymargin.problems.hinge import BoxLosses, HingeProblem, SimplexLosses
 from polymargin.solvers._slots import row_sums
 
 _BLENDS = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
-_EXACT = 1e-13
+_EXACT, _ROUNDING = 1e-13, 1e-11
+"""Relative sums that are taken for zero: at once, and where Newton's method makes no more progress."""
 
 
 def balanced(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -132,6 +133,8 @@ def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
             following = sums + start - now
             if np.abs(following).max() < np.abs(residual).max():
                 break
+            if np.abs(residual).max() <= _ROUNDING * scale:
+                return dual.map(_moved, faces, t, keep=True)
             length /= 2
         else:
             return None
@@ -145,7 +148,8 @@ def _column_sums(
     problem: HingeProblem, dual: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     R = problem.coefficients(dual)
-    return R.sum(axis=0), np.abs(R).sum(axis=0)
+    ones = np.ones(len(R))
+    return ones @ R, ones @ np.abs(R)
 
 
 def _face(problem: HingeProblem, dual: NDArray[np.float64]) -> "_BoxFace | _SimplexFace":
