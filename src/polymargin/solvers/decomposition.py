@@ -9,10 +9,9 @@ from collections import deque
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, products_by_rows
+from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, kernel_root, products_by_rows
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.active_set import identified, open_face, polish
@@ -24,6 +23,7 @@ from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.kernel_interior import KernelInteriorPoint, seconds_to_solve
 from polymargin.solvers.lee import LeeLoop
 from polymargin.solvers.relative import RelativeLoop
+from polymargin.solvers.splitting import Splitting, seconds_to_split
 from polymargin.solvers.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
@@ -40,6 +40,11 @@ LAZY_BYTES = 2**24
 """Size of the blocks in which a matrix that is not kept is computed: a small part of a second each."""
 SINGLE_PRECISION = 1e-5
 """Relative gap that the interior point on a matrix in single precision can be trusted to reach."""
+ROUNDS_TO_JUDGE, FREE_TO_SPLIT = 4, 3.0
+"""Rounds, the start counted, after which the pace of the working sets is believed; free variables an example from
+which on splitting, which moves all of them in every step, is the better way."""
+TAIL = 2.0
+"""Working sets become slower towards the end: how often what they promise they take."""
 MAX_UNKNOWNS = 2500
 INTERIOR_ITERATIONS = 20
 
@@ -65,7 +70,9 @@ class Decomposition:
                 blame = run.blame()
                 if run.converged(blame):
                     break
-                if run.interior_pays():
+                if run.splitting_pays():
+                    run.split()
+                elif run.interior_pays():
                     run.interior()
                 elif run.newton_pays():
                     run.newton(max(run.work - run.newton_at, CHEAP_SECONDS))
@@ -107,7 +114,7 @@ class _Run:
         self.trail: deque[tuple[float, float]] = deque(maxlen=6)
         self.rounds_without_gain = self.rounds_within = 0
         self.newton_at, self.newtons, self.rounds_since_newton = 0.0, 0, 0
-        self.tried_interior = False
+        self.tried_splitting = self.tried_interior = False
         self.inside: tuple[HingePoint, Certificate] | None = None
 
     def _whole_matrix(self) -> NDArray[np.float64] | None:
@@ -170,8 +177,7 @@ class _Run:
             self.newton(work)
             return self.converged(self.blame())
         self.rounds_within += 1
-        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
-        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
+        if self.rounds_within <= MAX_ROUNDS_TO_EXACT and self._ends_exactly():
             return False
         return self._is_fresh_enough()
 
@@ -202,11 +208,19 @@ class _Run:
 
     def _newton_estimate(self) -> float:
         """Work that a Newton step takes, from the size of its face."""
-        face = open_face(self.losses, self.dual, self.H + self.intercept)
-        free, rows = int(face.sum()), int(face.any(axis=1).sum())
+        free, rows = self._size_of_face()
         if is_classwise(self.losses, free, max(rows, 1)):
             return 10.0 * operations(free, rows, self.losses.n_classes) / 2e10
         return 3.0 * free**3 / 1e10 if free <= MAX_FREE else np.inf
+
+    def _size_of_face(self) -> tuple[int, int]:
+        """Count the variables that are free or should be, and the examples that have any."""
+        face = open_face(self.losses, self.dual, self.H + self.intercept)
+        return int(face.sum()), int(face.any(axis=1).sum())
+
+    def _ends_exactly(self) -> bool:
+        """Tell whether the problem is so small that Newton steps take it to rounding error."""
+        return self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
 
     def newton(self, work: float) -> None:
         """Replace the point by the result of Newton steps, which begin no face after so much `work`."""
@@ -226,6 +240,27 @@ class _Run:
         self.work += spent
         self.newton_at = self.work
 
+    def splitting_pays(self) -> bool:
+        """Tell whether splitting, tried once, would take no more than the working sets have still to take."""
+        if self.tried_splitting or len(self.trail) < ROUNDS_TO_JUDGE or not self._is_lee_in_memory():
+            return False
+        n, k = self.losses.n_examples, self.losses.n_classes
+        free, rows = self._size_of_face()
+        if free < FREE_TO_SPLIT * rows or self._ends_exactly():
+            return False
+        return seconds_to_split(n, k, self.progress.settings.tol) <= TAIL * self._seconds_to_go()
+
+    def split(self) -> None:
+        """Replace the point by that of splitting, unless the point at hand is better."""
+        self.tried_splitting = True
+        tol = self.progress.settings.tol
+        self.work += seconds_to_split(self.losses.n_examples, self.losses.n_classes, tol)
+        problem, start = replace(self.problem, gram=self.gram), HingePoint(self.dual, self.intercept)
+        self._go_to(Splitting().solve(problem, self._settings_within(tol), start=start).point.dual)
+
+    def _is_lee_in_memory(self) -> bool:
+        return isinstance(self.loop, LeeLoop) and self._whole_matrix() is not None
+
     def interior_pays(self) -> bool:
         """Tell whether an interior point, tried once, would take no more than the work done so far or to come."""
         first_try = self.newtons == 0 and self.progress.iteration < 4
@@ -234,10 +269,9 @@ class _Run:
         estimate = self._interior_estimate()
         if self._unknowns() <= MAX_UNKNOWNS:
             return estimate <= max(self.work, CHEAP_SECONDS)
-        if not isinstance(self.loop, LeeLoop) or self._whole_matrix() is None:
+        if not self._is_lee_in_memory():
             return False
-        # working sets become slower towards the end: what they promise is half of what they take
-        return 0.2 * estimate <= self.work and estimate <= 2.0 * self._seconds_to_go()
+        return 0.2 * estimate <= self.work and estimate <= TAIL * self._seconds_to_go()
 
     def _unknowns(self) -> int:
         return self.losses.n_examples * (self.losses.n_classes - 1)
@@ -254,29 +288,33 @@ class _Run:
         self.work += self._interior_estimate()
         if self._unknowns() > MAX_UNKNOWNS:
             tol = max(0.5 * self.progress.settings.tol, SINGLE_PRECISION)
-            solution = KernelInteriorPoint().solve(self.problem, self._settings_of_interior(tol))
+            solution = KernelInteriorPoint().solve(self.problem, self._settings_within(tol))
             self._identify(solution.point)
             self.inside = solution.point, solution.certificate
             return
         problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
-        point = InteriorPoint().solve(problem, self._settings_of_interior(1e-10)).point
+        point = InteriorPoint().solve(problem, self._settings_within(1e-10)).point
         self._identify(point)
         self.newton(max(self.work - self.newton_at, CHEAP_SECONDS))
         certificate = self.problem.certify(point)
         if certificate.gap < self._certified()[1].gap:  # its face was not the right one
             self.inside = point, certificate
 
-    def _settings_of_interior(self, tol: float) -> Settings:
+    def _settings_within(self, tol: float) -> Settings:
         return Settings(tol, 100, max(self.progress.seconds_left, 0.0))
 
     def _identify(self, point: HingePoint) -> None:
         """Go to the face next to an interior point, unless the point at hand is better."""
         F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
-        before = self.dual
         dual = identified(self.losses, point.dual, F)
         if self.problem.fit_intercept:  # what is missing is spread over all that is free, not filled into a few
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
+        self._go_to(dual)
+
+    def _go_to(self, dual: NDArray[np.float64]) -> None:
+        """Go to a dual point, unless the point at hand is better."""
+        before = self.dual
         self.refresh(dual)
         if self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H)) < self.best_dual:
             self.refresh(before)
@@ -357,13 +395,6 @@ def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
     labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
     places = np.linspace(0, losses.n_examples - 1, size).astype(np.intp)
     return np.argsort(labels, kind="stable")[places]
-
-
-def kernel_root(gram: Gram) -> NDArray[np.float64]:
-    """Return features (n, rank) whose inner products are the kernel matrix."""
-    values, vectors = scipy.linalg.eigh(gram.block(np.arange(gram.n)))
-    keep = values > values[-1] * len(values) * np.finfo(np.float64).eps
-    return vectors[:, keep] * np.sqrt(values[keep])
 
 
 def _materialised(gram: Gram) -> Gram:
