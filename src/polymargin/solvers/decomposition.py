@@ -2,7 +2,8 @@
 
 The frame, the same for every loss: choose the examples that the certificate blames most, improve them on their
 own block of the kernel matrix (an `InnerLoop`), update all scores by one product, measure the gap. Where the
-free variables are few enough, Newton steps (`active_set`) replace the slow end.
+free variables are few enough, Newton steps (`active_set`) replace the slow end; where they are very many,
+splitting or an interior point takes over.
 """
 
 from collections import deque
@@ -248,7 +249,10 @@ class _Run:
         free, rows = self._size_of_face()
         if free < FREE_TO_SPLIT * rows or self._ends_exactly():
             return False
-        return seconds_to_split(n, k, self.progress.settings.tol) <= TAIL * self._seconds_to_go()
+        limit = self.progress.settings.time_limit
+        # an early stop of splitting leaves nothing, so that it has to end well before the limit
+        most = TAIL * self._seconds_to_go() if limit is None else min(TAIL * self._seconds_to_go(), 0.25 * limit)
+        return seconds_to_split(n, k, self.progress.settings.tol) <= most
 
     def split(self) -> None:
         """Replace the point by that of splitting, unless the point at hand is better."""
@@ -371,9 +375,9 @@ class _Run:
         a point that is not within the tolerance is measured by the scores kept, right to single precision.
         """
         in_haste = isinstance(self.gram, LazyGram) and self.gap > self.progress.settings.tol
-        if self.losses.n_examples <= SMALL:
+        if self.losses.n_examples <= SMALL and not self.fresh:
             self.refresh(self.dual)
-        else:
+        elif not self.fresh:
             self.dual = self.loop.repair(self.dual)
             if self.problem.fit_intercept and not in_haste:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)
