@@ -61,7 +61,7 @@ def _folds(sample: Bunch, points: list[Point]) -> list[float]:
     """Return the ten-fold error of every point."""
     Cs = {point[0]: 2.0 ** -point[0] / len(sample.target) for point in points}
     gammas = {point[1]: gamma_of(point[1]) for point in points}
-    search = MarginSearch(Cs=list(Cs.values()), gammas=list(gammas.values()), criterion=10, search_tol=None)
+    search = MarginSearch(Cs=list(Cs.values()), gammas=list(gammas.values()), criterion=10)
     results = search.fit(sample.data, sample.target).results_
     where = {(C, gamma): at for at, (C, gamma) in enumerate(zip(results["C"], results["gamma"], strict=True))}
     return [float(results["criterion"][where[Cs[a], gammas[b]]]) for a, b in points]

@@ -66,9 +66,11 @@ def test_any_chunking_of_a_stream_equals_one_fit(data, kernel, balance, C, toler
 
 @pytest.mark.parametrize(("C", "tolerance"), [(1.0, 1e-9), (2.0**25, 1e-7)])
 @pytest.mark.parametrize("balance", [True, False])
-def test_forgetting_undoes_learning(data, balance, C, tolerance):
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_forgetting_undoes_learning(data, kernel, balance, C, tolerance):
     X, y, w = data
-    model = ProximalSVC(C, balance=balance, refine=False)
+    landmarks = X[::20] if kernel == "rbf" else None
+    model = ProximalSVC(C, kernel=kernel, gamma=0.2, landmarks=landmarks, balance=balance, refine=False)
     part = clone(model).fit(X[:150], y[:150], w[:150])
     model.fit(X, y, w).forget(X[150:], y[150:], w[150:])
     assert_same(model, part, tolerance)
