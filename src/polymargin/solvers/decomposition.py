@@ -30,7 +30,6 @@ from polymargin.solvers.working_set import Burst, InnerLoop
 EXACT = 1e-12
 """Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
 SMALL = 1000
-MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
 SECONDS_A_STEP, SECONDS_AN_UPDATE, SECONDS_A_ROUND = 1.2e-9, 0.2e-9, 20e-9
@@ -113,7 +112,8 @@ class _Run:
         # counted in about the seconds of one core, not measured: the same data must always go the same way
         self.work = 0.0
         self.trail: deque[tuple[float, float]] = deque(maxlen=6)
-        self.rounds_without_gain = self.rounds_within = 0
+        self.rounds_without_gain = 0
+        self.reached_at: float | None = None
         self.newton_at, self.newtons, self.rounds_since_newton = 0.0, 0, 0
         self.tried_splitting = self.tried_interior = False
         self.inside: tuple[HingePoint, Certificate] | None = None
@@ -172,15 +172,21 @@ class _Run:
         if self.progress.settings.brief:
             # once, to find the active set, at no more than was spent to get near it
             work = max(self.work, 0.2 * CHEAP_SECONDS)
-            if self.rounds_within or self._newton_estimate() > work:
+            if self.reached_at is not None or self._newton_estimate() > work:
                 return True
-            self.rounds_within = 1
+            self.reached_at = self.work
             self.newton(work)
             return self.converged(self.blame())
-        self.rounds_within += 1
-        if self.rounds_within <= MAX_ROUNDS_TO_EXACT and self._ends_exactly():
+        return not self._last_digits_pay() and self._is_fresh_enough()
+
+    def _last_digits_pay(self) -> bool:
+        """Tell whether a small problem, within the tolerance, should be taken on towards rounding error."""
+        if self.losses.n_examples > SMALL:
             return False
-        return self._is_fresh_enough()
+        if self.reached_at is None:
+            self.reached_at = self.work
+        in_vain = len(self.trail) == self.trail.maxlen and self.gap > 0.5 * self.trail[0][0]
+        return not in_vain and self.work - self.reached_at <= max(self.reached_at, CHEAP_SECONDS)
 
     def _is_fresh_enough(self) -> bool:
         """Tell whether the updated scores are right to the tolerance; if they may not be, compute them anew."""
@@ -188,7 +194,7 @@ class _Run:
         if self.fresh or (self.progress.settings.tol > error and self.losses.n_examples > SMALL):
             return True
         self.refresh(self.dual)
-        return False
+        return self.converged(self.blame())
 
     def newton_pays(self) -> bool:
         """Tell whether a Newton step costs no more than the work since the last one, and than going on without."""
