@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -197,6 +198,13 @@ def pivoted_cholesky(gram: Gram, max_rank: int, tol: float = 1e-13) -> NDArray[n
         left = np.maximum(left - L[:, rank] ** 2, 0.0)
         left[pivot] = 0.0
     return L
+
+
+def kernel_root(gram: Gram) -> NDArray[np.float64]:
+    """Return features (n, rank) whose inner products are the kernel matrix."""
+    values, vectors = scipy.linalg.eigh(gram.block(np.arange(gram.n)))
+    keep = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    return vectors[:, keep] * np.sqrt(values[keep])
 
 
 def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:

@@ -2,17 +2,17 @@
 
 The frame, the same for every loss: choose the examples that the certificate blames most, improve them on their
 own block of the kernel matrix (an `InnerLoop`), update all scores by one product, measure the gap. Where the
-free variables are few enough, Newton steps (`active_set`) replace the slow end.
+free variables are few enough, Newton steps (`active_set`) replace the slow end; where they are very many,
+splitting or an interior point takes over.
 """
 
 from collections import deque
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, products_by_rows
+from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, kernel_root, products_by_rows
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.solvers.active_set import identified, open_face, polish
@@ -24,6 +24,7 @@ from polymargin.solvers.interior_point import InteriorPoint
 from polymargin.solvers.kernel_interior import InsidePoint, KernelInteriorPoint, seconds_to_solve
 from polymargin.solvers.lee import LeeLoop
 from polymargin.solvers.relative import RelativeLoop
+from polymargin.solvers.splitting import Splitting, seconds_to_split
 from polymargin.solvers.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
@@ -31,7 +32,6 @@ EXACT = 1e-12
 SMALL = 1000
 SMALL_GAP = 1e-3
 """Relative gap of small problems that the working sets reach in less time than Newton steps from further away."""
-MAX_ROUNDS_TO_EXACT = 6
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
 SECONDS_A_STEP, SECONDS_AN_UPDATE, SECONDS_A_ROUND = 1.2e-9, 0.2e-9, 20e-9
@@ -42,6 +42,11 @@ LAZY_BYTES = 2**24
 """Size of the blocks in which a matrix that is not kept is computed: a small part of a second each."""
 INTERIOR_TOL = 1e-5
 """Relative gap that the interior point on the matrix itself reaches in good time."""
+ROUNDS_TO_JUDGE, FREE_TO_SPLIT = 4, 3.0
+"""Rounds, the start counted, after which the pace of the working sets is believed; free variables an example from
+which on splitting, which moves all of them in every step, is the better way."""
+TAIL = 2.0
+"""Working sets become slower towards the end: how often what they promise they take."""
 MAX_UNKNOWNS = 2500
 INTERIOR_ITERATIONS = 20
 
@@ -67,7 +72,9 @@ class Decomposition:
                 blame = run.blame()
                 if run.converged(blame):
                     break
-                if run.interior_pays():
+                if run.splitting_pays():
+                    run.split()
+                elif run.interior_pays():
                     run.interior()
                 elif run.newton_pays():
                     run.newton(max(run.work - run.newton_at, CHEAP_SECONDS))
@@ -107,9 +114,10 @@ class _Run:
         # counted in about the seconds of one core, not measured: the same data must always go the same way
         self.work = 0.0
         self.trail: deque[tuple[float, float]] = deque(maxlen=6)
-        self.rounds_without_gain = self.rounds_within = 0
+        self.rounds_without_gain = 0
+        self.reached_at: float | None = None
         self.newton_at, self.newtons, self.rounds_since_newton = 0.0, 0, 0
-        self.tried_interior = False
+        self.tried_splitting = self.tried_interior = False
         self.central = start if isinstance(start, InsidePoint) else None
         self.inside: tuple[HingePoint, Certificate] | None = None
 
@@ -167,16 +175,21 @@ class _Run:
         if self.progress.settings.brief:
             # once, to find the active set, where that costs little beside what it took to get near it
             work = max(0.1 * self.work, 0.3 * CHEAP_SECONDS)
-            if self.rounds_within or self._newton_estimate() > work:
+            if self.reached_at is not None or self._newton_estimate() > work:
                 return True
-            self.rounds_within = 1
+            self.reached_at = self.work
             self.newton(work)
             return self.converged(self.blame())
-        self.rounds_within += 1
-        small = self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
-        if small and self.rounds_within <= MAX_ROUNDS_TO_EXACT:
+        return not self._last_digits_pay() and self._is_fresh_enough()
+
+    def _last_digits_pay(self) -> bool:
+        """Tell whether a small problem, within the tolerance, should be taken on towards rounding error."""
+        if self.losses.n_examples > SMALL:
             return False
-        return self._is_fresh_enough()
+        if self.reached_at is None:
+            self.reached_at = self.work
+        in_vain = len(self.trail) == self.trail.maxlen and self.gap > 0.5 * self.trail[0][0]
+        return not in_vain and self.work - self.reached_at <= max(self.reached_at, CHEAP_SECONDS)
 
     def _is_fresh_enough(self) -> bool:
         """Tell whether the updated scores are right to the tolerance; if they may not be, compute them anew."""
@@ -184,7 +197,7 @@ class _Run:
         if self.fresh or (self.progress.settings.tol > error and self.losses.n_examples > SMALL):
             return True
         self.refresh(self.dual)
-        return False
+        return self.converged(self.blame())
 
     def newton_pays(self) -> bool:
         """Tell whether a Newton step costs no more than the work since the last one, and than going on without."""
@@ -207,11 +220,19 @@ class _Run:
 
     def _newton_estimate(self) -> float:
         """Work that a Newton step takes, from the size of its face."""
-        face = open_face(self.losses, self.dual, self.H + self.intercept)
-        free, rows = int(face.sum()), int(face.any(axis=1).sum())
+        free, rows = self._size_of_face()
         if is_classwise(self.losses, free, max(rows, 1)):
             return 10.0 * operations(free, rows, self.losses.n_classes) / 2e10
         return 3.0 * free**3 / 1e10 if free <= MAX_FREE else np.inf
+
+    def _size_of_face(self) -> tuple[int, int]:
+        """Count the variables that are free or should be, and the examples that have any."""
+        face = open_face(self.losses, self.dual, self.H + self.intercept)
+        return int(face.sum()), int(face.any(axis=1).sum())
+
+    def _ends_exactly(self) -> bool:
+        """Tell whether the problem is so small that Newton steps take it to rounding error."""
+        return self.losses.n_examples <= SMALL and self._newton_estimate() <= CHEAP_SECONDS
 
     def newton(self, work: float) -> None:
         """Replace the point by the result of Newton steps, which begin no face after so much `work`."""
@@ -231,6 +252,30 @@ class _Run:
         self.work += spent
         self.newton_at = self.work
 
+    def splitting_pays(self) -> bool:
+        """Tell whether splitting, tried once, would take no more than the working sets have still to take."""
+        if self.tried_splitting or len(self.trail) < ROUNDS_TO_JUDGE or not self._is_lee_in_memory():
+            return False
+        n, k = self.losses.n_examples, self.losses.n_classes
+        free, rows = self._size_of_face()
+        if free < FREE_TO_SPLIT * rows or self._ends_exactly():
+            return False
+        limit = self.progress.settings.time_limit
+        # an early stop of splitting leaves nothing, so that it has to end well before the limit
+        most = TAIL * self._seconds_to_go() if limit is None else min(TAIL * self._seconds_to_go(), 0.25 * limit)
+        return seconds_to_split(n, k, self.progress.settings.tol) <= most
+
+    def split(self) -> None:
+        """Replace the point by that of splitting, unless the point at hand is better."""
+        self.tried_splitting = True
+        tol = self.progress.settings.tol
+        self.work += seconds_to_split(self.losses.n_examples, self.losses.n_classes, tol)
+        problem, start = replace(self.problem, gram=self.gram), HingePoint(self.dual, self.intercept)
+        self._go_to(Splitting().solve(problem, self._settings_within(tol), start=start).point.dual)
+
+    def _is_lee_in_memory(self) -> bool:
+        return isinstance(self.loop, LeeLoop) and self._whole_matrix() is not None
+
     def interior_pays(self) -> bool:
         """Tell whether an interior point, tried once, would take no more than the work done so far or to come."""
         if self.tried_interior:
@@ -244,13 +289,11 @@ class _Run:
             return estimate <= max(self.work, CHEAP_SECONDS)
         if not self._interior_applies():
             return False
-        # working sets become slower towards the end: what they promise is half of what they take
-        return 0.2 * estimate <= self.work and estimate <= 2.0 * self._seconds_to_go()
+        return 0.2 * estimate <= self.work and estimate <= TAIL * self._seconds_to_go()
 
     def _interior_applies(self) -> bool:
         """Tell whether an interior point would be one on the matrix itself."""
-        large = self._unknowns() > MAX_UNKNOWNS
-        return large and isinstance(self.loop, LeeLoop) and self._whole_matrix() is not None
+        return self._unknowns() > MAX_UNKNOWNS and self._is_lee_in_memory()
 
     def _unknowns(self) -> int:
         return self.losses.n_examples * (self.losses.n_classes - 1)
@@ -268,31 +311,34 @@ class _Run:
         if self._unknowns() > MAX_UNKNOWNS:
             settings = self.progress.settings
             tol = settings.tol if settings.brief else max(0.5 * settings.tol, INTERIOR_TOL)
-            solution = KernelInteriorPoint().solve(
-                self.problem, self._settings_of_interior(tol), start=self.central
-            )
+            problem = replace(self.problem, gram=self.gram)
+            solution = KernelInteriorPoint().solve(problem, self._settings_within(tol), start=self.central)
             self._identify(solution.point)
             self.inside = solution.point, solution.certificate
             return
         problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
-        point = InteriorPoint().solve(problem, self._settings_of_interior(1e-10)).point
+        point = InteriorPoint().solve(problem, self._settings_within(1e-10)).point
         self._identify(point)
         self.newton(max(self.work - self.newton_at, CHEAP_SECONDS))
         certificate = self.problem.certify(point)
         if certificate.gap < self._certified()[1].gap:  # its face was not the right one
             self.inside = point, certificate
 
-    def _settings_of_interior(self, tol: float) -> Settings:
+    def _settings_within(self, tol: float) -> Settings:
         return Settings(tol, 100, max(self.progress.seconds_left, 0.0))
 
     def _identify(self, point: HingePoint) -> None:
         """Go to the face next to an interior point, unless the point at hand is better."""
         F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
-        before = self.dual
         dual = identified(self.losses, point.dual, F)
         if self.problem.fit_intercept:  # what is missing is spread over all that is free, not filled into a few
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
+        self._go_to(dual)
+
+    def _go_to(self, dual: NDArray[np.float64]) -> None:
+        """Go to a dual point, unless the point at hand is better."""
+        before = self.dual
         self.refresh(dual)
         if self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H)) < self.best_dual:
             self.refresh(before)
@@ -349,9 +395,9 @@ class _Run:
         a point that is not within the tolerance is measured by the scores kept, right to single precision.
         """
         in_haste = isinstance(self.gram, LazyGram) and self.gap > self.progress.settings.tol
-        if self.losses.n_examples <= SMALL:
+        if self.losses.n_examples <= SMALL and not self.fresh:
             self.refresh(self.dual)
-        else:
+        elif not self.fresh:
             self.dual = self.loop.repair(self.dual)
             if self.problem.fit_intercept and not in_haste:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)
@@ -373,13 +419,6 @@ def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
     labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
     places = np.linspace(0, losses.n_examples - 1, size).astype(np.intp)
     return np.argsort(labels, kind="stable")[places]
-
-
-def kernel_root(gram: Gram) -> NDArray[np.float64]:
-    """Return features (n, rank) whose inner products are the kernel matrix."""
-    values, vectors = scipy.linalg.eigh(gram.block(np.arange(gram.n)))
-    keep = values > values[-1] * len(values) * np.finfo(np.float64).eps
-    return vectors[:, keep] * np.sqrt(values[keep])
 
 
 def _materialised(gram: Gram) -> Gram:
