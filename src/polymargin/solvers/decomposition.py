@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, kernel_root, products_by_rows
+from polymargin.gram import FeatureGram, LazyGram, kernel_root
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.solvers._kernel_point import KernelPoint
 from polymargin.solvers.active_set import identified, open_face, polish
 from polymargin.solvers.balance import balanced
 from polymargin.solvers.class_blocks import is_classwise, operations
@@ -38,8 +39,6 @@ SECONDS_A_STEP, SECONDS_AN_UPDATE, SECONDS_A_ROUND = 1.2e-9, 0.2e-9, 20e-9
 """What one core takes, about, for a class of an example: in a step of an inner loop, an update, a round's rest."""
 BURST = 2**25
 """Steps times examples of one stretch of native work: a small part of a second."""
-LAZY_BYTES = 2**24
-"""Size of the blocks in which a matrix that is not kept is computed: a small part of a second each."""
 INTERIOR_TOL = 1e-5
 """Relative gap that the interior point on the matrix itself reaches in good time."""
 ROUNDS_TO_JUDGE, FREE_TO_SPLIT = 4, 3.0
@@ -95,21 +94,15 @@ def inner_loop(problem: HingeProblem) -> InnerLoop:
             return RelativeLoop(problem)
 
 
-class _Run:
-    """One solution in the making: the dual point, its coefficients R, scores H = K R and intercept."""
+class _Run(KernelPoint):
+    """One solution in the making: the point, and how it came there."""
 
     def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None, size: int):
-        self.problem, self.losses, self.progress = problem, problem.losses, progress
-        self.gram = _materialised(problem.gram)
-        self.loop = inner_loop(problem)
-        n, takes_all = self.losses.n_examples, self.loop.takes_all and self._whole_matrix() is not None
+        super().__init__(problem, progress, inner_loop(problem), start)
+        n, takes_all = self.losses.n_examples, self.loop.takes_all and self.whole_matrix is not None
         # rows that have to be computed first: half as many, so that a stop need not wait long
         self.size = n if takes_all else min(size // 2 if isinstance(self.gram, LazyGram) else size, n)
         self.rows = np.empty(0, dtype=np.intp)
-        self.dual = self.loop.start() if start is None else start.dual
-        self.intercept = np.zeros(self.losses.n_classes)
-        if not self.refresh(self.dual):
-            self.refresh(self.loop.start())
         self.gap, self.best_dual = np.inf, -np.inf
         # counted in about the seconds of one core, not measured: the same data must always go the same way
         self.work = 0.0
@@ -121,48 +114,9 @@ class _Run:
         self.central = start if isinstance(start, InsidePoint) else None
         self.inside: tuple[HingePoint, Certificate] | None = None
 
-    def _whole_matrix(self) -> NDArray[np.float64] | None:
-        """Return the whole matrix, if it is at hand in double precision."""
-        return (
-            self.gram.matrix if isinstance(self.gram, DenseGram) and self.gram.matrix.dtype == np.float64 else None
-        )
-
-    def refresh(self, dual: NDArray[np.float64]) -> bool:
-        """Go to a dual point, class sums put right, all else computed anew; False if there is no time for it."""
-        dual = self.loop.repair(dual)
-        R = self.problem.coefficients(dual)
-        scores = self._scores(R)
-        if scores is None:
-            return False
-        # Fortran order: the scores of a class lie together, as the updates need them
-        self.dual, self.R, self.H = dual, R, np.asfortranarray(scores)
-        if self.problem.fit_intercept:
-            self.intercept = central_intercept(self.losses, self.dual, self.H)
-        self.fresh = True
-        return True
-
-    def _scores(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the matrix's product with `R`; None if a limit is met while its rows are computed."""
-        if not isinstance(self.gram, LazyGram) or not R.any():
-            return self.gram.matmul(R) if R.any() else np.zeros_like(R)
-        scores = np.empty_like(R)
-        for rows, part in products_by_rows(self.gram, R, LAZY_BYTES):
-            if self.progress.out_of_time():
-                return None
-            scores[rows] = part
-        return scores
-
-    def blame(self) -> NDArray[np.float64]:
-        """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
-        margins = self.losses.margins(self.H + self.intercept)
-        slack = -np.einsum("ij,ij->i", self.dual, margins)
-        if isinstance(self.losses, BoxLosses):
-            return slack + np.einsum("ij,ij->i", self.losses.upper, np.maximum(margins, 0.0))
-        return slack + self.losses.weight * margins.max(axis=1)
-
     def converged(self, blame: NDArray[np.float64]) -> bool:
         """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
-        dual = self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
+        dual = self.objective()
         self.gap = self.progress.record(dual + float(blame.sum()), dual).gap
         self.trail.append((self.gap, self.work))
         self.rounds_without_gain = 0 if dual > self.best_dual + 1e-15 * abs(dual) else self.rounds_without_gain + 1
@@ -274,7 +228,7 @@ class _Run:
         self._go_to(Splitting().solve(problem, self._settings_within(tol), start=start).point.dual)
 
     def _is_lee_in_memory(self) -> bool:
-        return isinstance(self.loop, LeeLoop) and self._whole_matrix() is not None
+        return isinstance(self.loop, LeeLoop) and self.whole_matrix is not None
 
     def interior_pays(self) -> bool:
         """Tell whether an interior point, tried once, would take no more than the work done so far or to come."""
@@ -321,7 +275,7 @@ class _Run:
         self._identify(point)
         self.newton(max(self.work - self.newton_at, CHEAP_SECONDS))
         certificate = self.problem.certify(point)
-        if certificate.gap < self._certified()[1].gap:  # its face was not the right one
+        if certificate.gap < self.certified()[1].gap:  # its face was not the right one
             self.inside = point, certificate
 
     def _settings_within(self, tol: float) -> Settings:
@@ -340,7 +294,7 @@ class _Run:
         """Go to a dual point, unless the point at hand is better."""
         before = self.dual
         self.refresh(dual)
-        if self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H)) < self.best_dual:
+        if self.objective() < self.best_dual:
             self.refresh(before)
 
     def choose(self, blame: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -366,7 +320,7 @@ class _Run:
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local = self.losses.restricted(rows)
-        K = self._whole_matrix() if len(rows) == self.losses.n_examples else None
+        K = self.whole_matrix if len(rows) == self.losses.n_examples else None
         K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
         old = self.dual[rows]
         max_steps = max(1, min(10 * len(rows), BURST // len(rows)))
@@ -401,17 +355,10 @@ class _Run:
             self.dual = self.loop.repair(self.dual)
             if self.problem.fit_intercept and not in_haste:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)
-        point, certificate = self._certified(in_haste=in_haste)
+        point, certificate = self.certified(in_haste=in_haste)
         if self.inside is not None and self.inside[1].gap < certificate.gap:
             return self.inside
         return point, certificate
-
-    def _certified(self, *, in_haste: bool = False) -> tuple[HingePoint, Certificate]:
-        point = HingePoint(self.dual, self.intercept)
-        if not isinstance(self.gram, LazyGram):
-            return point, self.problem.certify(point)
-        scores = None if in_haste else self._scores(self.problem.coefficients(self.dual))
-        return point, self.problem.certify(point, self.H if scores is None else scores)
 
 
 def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
@@ -419,10 +366,3 @@ def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
     labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
     places = np.linspace(0, losses.n_examples - 1, size).astype(np.intp)
     return np.argsort(labels, kind="stable")[places]
-
-
-def _materialised(gram: Gram) -> Gram:
-    """Return the matrix itself where features would be multiplied again and again."""
-    if isinstance(gram, FeatureGram) and gram.n <= 5000:
-        return DenseGram(gram.block(np.arange(gram.n)))
-    return gram
