@@ -91,7 +91,9 @@ def covertype_fit(name: str, quick: bool) -> None:
     model, grid = {
         "linear": (ProximalSVC(), strengths),
         "rbf": (
-            ProximalSVC(kernel="rbf", gamma=gamma, landmarks=n_landmarks, random_state=0),
+            ProximalSVC(
+                kernel="rbf", gamma=gamma, landmarks=n_landmarks, landmark_method="kmeans", random_state=0
+            ),
             strengths,
         ),
         "Nystroem+RidgeClassifier": (

@@ -138,14 +138,25 @@ class ProximalRows:
         """Yield some rows at a time, with their features B."""
         for first in range(0, len(self.labels), self.chunk_rows):
             part = slice(first, first + self.chunk_rows)
-            B = self.X[part] if self.transform is None else self.transform(self.X[part])
-            yield part, B if sparse.issparse(B) else np.asarray(B, dtype=np.float64)
+            yield part, self._features_of(part)
 
     def chunks(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
         """Yield features B, signs (n, m) and weights N (n, m) of some rows at a time."""
         for part, B in self.features():
             labels = self.labels[part]
             yield B, self.sides.signs[labels], self.sides.factors[labels] * self.weights[part, None]
+
+    def chunks_of_classes(self) -> Iterator[tuple[int, Any, NDArray[np.float64]]]:
+        """Yield some rows of one class at a time: the class, their features B and their own weights (n,)."""
+        for c in range(len(self.sides.signs)):
+            members = np.flatnonzero(self.labels == c)
+            for first in range(0, len(members), self.chunk_rows):
+                part = members[first : first + self.chunk_rows]
+                yield c, self._features_of(part), self.weights[part]
+
+    def _features_of(self, part: Any) -> Any:
+        B = self.X[part] if self.transform is None else self.transform(self.X[part])
+        return B if sparse.issparse(B) else np.asarray(B, dtype=np.float64)
 
     def products(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``B V`` of all rows."""

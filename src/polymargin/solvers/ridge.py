@@ -5,7 +5,7 @@ corrected by residuals that are computed from the rows themselves (corrected sem
 which restores the accuracy of an orthogonal factorisation; where Cholesky breaks down, one is made.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,9 @@ BROKEN_DOWN = 1e-14
 """Reciprocal condition number below which Cholesky is not trusted at all."""
 
 MAX_CORRECTIONS = 6
+
+PANEL = 32
+"""Columns that an orthogonal factorisation takes at a time."""
 
 NEGLIGIBLE_NEXT = 1e-6
 """Relative size of a correction after which the next, about its square, would be one of rounding."""
@@ -155,7 +158,7 @@ System = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Weighted rows A and the columns of right-hand sides that belong to them."""
 
 
-def _by_svd(systems: list[System], C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _by_svd(systems: Iterable[System], C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Solve without squaring: with ``A = U s V'`` the solution is ``V s / (s^2 + 1/C) U'd``.
 
     The multipliers ``U / (s^2 + 1/C) U'd`` are complete where A has no more rows than columns.
@@ -169,29 +172,66 @@ def _by_svd(systems: list[System], C: float) -> tuple[NDArray[np.float64], NDArr
     return np.hstack(coefficients), np.hstack(multipliers)
 
 
-def triangles(problem: RowProblem) -> list[System]:
-    """Reduce the systems ``N_r^(1/2) [E, d]`` of every problem to triangular ones."""
-    q, factors = problem.reduce(_stacked, _triangular_factors)
-    return [(factor[:q, :q], factor[:q, q:]) for factor in factors]
+def triangles(problem: RowProblem) -> Iterator[System]:
+    """Yield the systems ``N_r^(1/2) [E, d]`` of every problem, of all together if they share the weights, reduced.
+
+    The rows of a class are reduced to a triangle once. A problem gives them one weight and one sign s, so that
+    their signs are ``-s`` times the last column of E: what is left to do for it is to stack the triangles.
+    """
+    of_classes = problem.reduce(_merged, _class_triangles)
+    sides = problem.sides
+    if sides.shared:
+        yield _weighted(of_classes, np.sqrt(sides.factors[:, 0]), sides.signs)
+    else:
+        for factors, signs in zip(sides.factors.T, sides.signs.T, strict=True):
+            yield _weighted(of_classes, np.sqrt(factors), signs[:, None])
 
 
-Factors = tuple[int, list[NDArray[np.float64]]]
-"""Number q of unknowns, and triangular factors of the systems with their right-hand sides."""
+Triangles = dict[int, NDArray[np.float64]]
+"""The weighted augmented rows (m, q) of every class that has any: as they are if m < q, else a triangle, m = q."""
 
 
-def _triangular_factors(rows: ProximalRows) -> Factors:
-    """Reduce the systems of some rows, chunk by chunk."""
-    result: Factors = (0, [])
-    for B, signs, N in rows.chunks():
-        systems = [np.hstack(system) for system in _systems(B, signs, np.sqrt(N), rows.sides.shared)]
-        result = _stacked(result, (B.shape[1] + 1, systems))
-    return result
+def _class_triangles(rows: ProximalRows) -> Triangles:
+    triangles: Triangles = {}
+    for c, B, weights in rows.chunks_of_classes():
+        roots = np.sqrt(weights)[:, None]
+        augmented = np.hstack([roots * _dense(B), -roots])
+        triangles[c] = _stacked(triangles.get(c, augmented[:0]), augmented)
+    return triangles
 
 
-def _stacked(first: Factors, second: Factors) -> Factors:
-    """Reduce two systems to one triangular one, for every problem."""
-    stacks = [np.vstack(pair) for pair in zip(first[1], second[1], strict=True)] if first[1] else second[1]
-    return second[0], [scipy.linalg.qr(matrix, mode="r")[0][: matrix.shape[1]] for matrix in stacks]
+def _merged(first: Triangles, second: Triangles) -> Triangles:
+    both = first.keys() & second.keys()
+    return first | second | {c: _stacked(first[c], second[c], slanted=_is_triangle(second[c])) for c in both}
+
+
+def _is_triangle(rows: NDArray[np.float64]) -> bool:
+    return rows.shape[0] == rows.shape[1]
+
+
+def _weighted(triangles: Triangles, roots: NDArray[np.float64], signs: NDArray[np.float64]) -> System:
+    """Stack the triangles, each weighed by one of `roots` (k,), and their signs (k, m) to the right of them."""
+    q = next(iter(triangles.values())).shape[1]
+    stack = np.empty((0, q + signs.shape[1]))
+    for c, rows in triangles.items():
+        system = roots[c] * np.hstack([rows, -signs[c] * rows[:, -1:]])
+        stack = _stacked(stack, system, slanted=_is_triangle(rows))
+    return stack[:, :q], stack[:, q:]
+
+
+def _stacked(
+    triangle: NDArray[np.float64], rows: NDArray[np.float64], *, slanted: bool = False
+) -> NDArray[np.float64]:
+    """Add `rows` to those that stand for others: as they are while fewer than columns, else in a triangle.
+
+    Rows are `slanted` if there is nothing below their diagonal, which saves two thirds of the work.
+    """
+    width = rows.shape[1]
+    if len(triangle) + len(rows) < width:
+        return np.vstack([triangle, rows])
+    if len(triangle) < width:
+        rows, triangle, slanted = np.vstack([triangle, rows]), np.zeros((width, width)), False
+    return lapack.dtpqrt(len(rows) if slanted else 0, min(PANEL, width), triangle, rows)[0]
 
 
 def _systems(B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool) -> list[System]:

@@ -108,7 +108,10 @@ def refine_in_memory(
 
     The other arguments are those of `refine`; rows of class c weigh ``rows.weights * factors[c]`` (k,).
     """
-    if len(rows.labels) >= SCANNED_ROWS:
+    features_at_hand = (
+        rows.transform is None
+    )  # else scores are worth their memory, as each pass has features to compute
+    if len(rows.labels) >= SCANNED_ROWS and features_at_hand:
         return refine_by_scans(rows, V, factors, squared_norms, offset, C)
     scored = scored_rows(rows, V)
     refinement = refine_rows(*scored, factors, squared_norms, offset, C)

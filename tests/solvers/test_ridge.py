@@ -1,0 +1,64 @@
+"""Triangles that stand for rows have their products, however the rows are spread over chunks and blocks."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from polymargin.problems.proximal import PartitionedRows, ProximalRows, Sides
+from polymargin.solvers.ridge import triangles
+
+
+class ListedBlocks:
+    """Blocks in a list; of `Blocks` only what `triangles` asks for."""
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def reduce(self, combine, function, *arguments):
+        result, *others = (function(block, *arguments) for block in self.blocks)
+        for other in others:
+            result = combine(result, other)
+        return result
+
+
+def problem(rng, n, k, p, balance, *, chunk_rows, form=np.asarray):
+    labels = np.sort(rng.integers(0, k, n))  # blocks have many rows of some classes and none of others
+    labels[-1] = k - 1
+    weights = rng.choice([0.5, 1.0, 3.0], n)
+    sides = Sides.one_vs_rest(np.bincount(labels, weights, minlength=k), balance)
+    return ProximalRows(form(rng.normal(size=(n, p))), labels, weights, sides, 1.0, chunk_rows=chunk_rows)
+
+
+def in_blocks(rows, n_blocks):
+    parts = np.array_split(np.arange(len(rows.labels)), n_blocks)
+    blocks = [
+        ProximalRows(
+            rows.X[part], rows.labels[part], rows.weights[part], rows.sides, 1.0, chunk_rows=rows.chunk_rows
+        )
+        for part in parts
+    ]
+    return PartitionedRows(ListedBlocks(blocks), rows.sides, 1.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("balance", [True, False])
+@pytest.mark.parametrize("n", [4, 11, 60, 301])
+@pytest.mark.parametrize("chunk_rows", [1, 8, 1000])
+def test_triangles_have_the_products_of_the_rows(n, chunk_rows, balance, form):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        k, p = int(rng.integers(2, 5)), int(rng.integers(1, 12))
+        rows = problem(rng, n, k, p, balance, chunk_rows=chunk_rows, form=form)
+        dense = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
+        E = np.column_stack([dense, -np.ones(n)])
+        signs, N = rows.sides.signs[rows.labels], rows.sides.factors[rows.labels] * rows.weights[:, None]
+        for stated in (rows, in_blocks(rows, 1), in_blocks(rows, min(n, 3)), in_blocks(rows, min(n, 9))):
+            systems = list(triangles(stated))
+            assert len(systems) == (k if balance and k > 2 else 1)
+            assert all(len(A) <= min(n, p + 1 + k) for A, _ in systems)
+            squares = [A.T @ A for A, _ in systems] * (k // len(systems))
+            targets = np.hstack([A.T @ right for A, right in systems])
+            for r in range(k):
+                weighted = N[:, r, None] * E
+                np.testing.assert_allclose(squares[r], weighted.T @ E, rtol=1e-12, atol=1e-13 * N[:, r].sum())
+                np.testing.assert_allclose(targets[:, r], weighted.T @ signs[:, r], rtol=1e-11, atol=1e-12)
