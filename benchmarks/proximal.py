@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from benchmarks.common import Goals, Table, mixture, peak_megabytes, real_data, seconds_of
 from polymargin import ProximalSVC, proximal_path
@@ -28,7 +29,7 @@ def linear_in_one_pass(goals: Goals, n: int) -> None:
     """(a) One pass over the rows, at about the cost of the bare Gram matrix."""
     print(f"\n(a) linear, {n} x 50, 10 classes, double precision")
     X, y = mixture(n, 50, 10, separation=1.0)
-    gram, _ = seconds_of(lambda: X.T @ X, repeats=5)
+    gram, _ = seconds_of(lambda: X.T @ X, repeats=20)
     table = Table(("fit", "seconds", "ratio", "accuracy"), width=22)
     table.add(fit="X.T @ X", seconds=gram, ratio=1.0)
     rivals = {
@@ -40,7 +41,7 @@ def linear_in_one_pass(goals: Goals, n: int) -> None:
     }
     for name, model in rivals.items():
         slow = name in ("LDA", "LinearSVC")
-        seconds, fitted = seconds_of(lambda model=model: model.fit(X, y), repeats=1 if slow else 5)
+        seconds, fitted = seconds_of(lambda model=model: model.fit(X, y), repeats=1 if slow else 20)
         ratio = seconds / gram
         table.add(fit=name, seconds=seconds, ratio=ratio, accuracy=float(fitted.score(X[::10], y[::10])))
         if name == "balanced":
@@ -192,6 +193,7 @@ def main() -> None:
         return covertype_fit(arguments.covertype, arguments.quick)
     if arguments.stream:
         return stream_fit(arguments.stream)
+    print(f"{_openmp_effective_n_threads()} thread(s)")
     goals = Goals()
     parts = {
         "a": lambda: linear_in_one_pass(goals, 100_000 if arguments.quick else 1_000_000),

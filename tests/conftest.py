@@ -25,3 +25,11 @@ def real_data():
         return np.load(path, allow_pickle=False)
 
     return load
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request, monkeypatch):
+    """Let so many threads pass over rows, twenty rows or more each."""
+    monkeypatch.setattr("polymargin.threads._openmp_effective_n_threads", lambda: request.param)
+    monkeypatch.setattr("polymargin.threads.ROWS_OF_A_THREAD", 20)
+    return request.param

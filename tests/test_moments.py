@@ -27,7 +27,7 @@ def by_definition(B, labels, weights):
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_moments_are_weighted_gram_matrices_of_augmented_rows(rows, form, weighted):
+def test_moments_are_weighted_gram_matrices_of_augmented_rows(rows, form, weighted, threads):
     X, labels, weights = rows
     expected = by_definition(X, labels, weights if weighted else np.ones(len(X)))
     moments = ClassMoments.of(form(X), labels, weights if weighted else None, n_classes=K)

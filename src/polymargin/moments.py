@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin._native.class_grams import add_rows, empty_buckets
+from polymargin.threads import over_ranges
 
 ROUNDING = 1e-9
 """Share of a class that rounding may leave of it, or add to it, when rows are removed."""
@@ -71,14 +72,20 @@ class ClassMoments:
                 _add_sparse(grams[c], X[rows], None if weights is None else weights[rows])
             return cls(grams)
         height = max(chunk_bytes // (8 * (n_features + 1)), 2 * n_classes * n_features)
-        collector = _Buckets if n_features <= NARROW else _SortedRows
-        collected = collector(n_classes, n_features)
-        for first in range(0, X.shape[0], height):
-            chunk = slice(first, first + height)
-            rows = X[chunk] if transform is None else transform(X[chunk])
-            roots = None if weights is None else np.sqrt(weights[chunk])
-            collected.add(rows, labels[chunk], roots)
-        return cls(collected.grams())
+        narrow = n_features <= NARROW
+
+        def grams_of(part: slice) -> NDArray[np.float64]:
+            collected = (_Buckets if narrow else _SortedRows)(n_classes, n_features)
+            for first in range(part.start, part.stop, height):
+                chunk = slice(first, min(first + height, part.stop))
+                rows = X[chunk] if transform is None else transform(X[chunk])
+                roots = None if weights is None else np.sqrt(weights[chunk])
+                collected.add(rows, labels[chunk], roots)
+            return collected.grams()
+
+        if narrow and transform is None:
+            return cls(np.sum(over_ranges(grams_of, X.shape[0]), axis=0))
+        return cls(grams_of(slice(0, X.shape[0])))  # BLAS, and what transforms call, have threads of their own
 
     @property
     def n_classes(self) -> int:

@@ -29,7 +29,7 @@ def over_all_scores(rows, V, factors, norms, offset, C):
 
 @pytest.mark.parametrize("reach", [1e-6, 3.0, 1000.0])
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, np.float32, sparse.csr_array])
-def test_scans_find_the_optimum_of_all_rows(rows, reach, form, monkeypatch):
+def test_scans_find_the_optimum_of_all_rows(rows, reach, form, threads, monkeypatch):
     rows, V = rows
     monkeypatch.setattr(scanned, "THINNED_ROWS", 300)
     monkeypatch.setattr(scanned, "SCAN_BYTES", 1000 * 8 * V.shape[0])
@@ -46,7 +46,7 @@ def test_scans_find_the_optimum_of_all_rows(rows, reach, form, monkeypatch):
         assert (found.gap < 1e-12).all()
 
 
-def test_a_scan_sums_up_what_margin_sums_does_anywhere_within_its_reach(rows):
+def test_a_scan_sums_up_what_margin_sums_does_anywhere_within_its_reach(rows, threads):
     rows, V = rows
     k = V.shape[1]
     rng = np.random.default_rng(0)

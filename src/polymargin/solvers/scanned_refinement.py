@@ -25,6 +25,7 @@ from polymargin.solvers.refinement import (
     refine_rows,
     rows_within_margins,
 )
+from polymargin.threads import over_ranges
 
 SCANNED_ROWS = 4 * THINNED_ROWS
 """Number of rows from which on a scan is worth its while."""
@@ -34,7 +35,7 @@ REACH = 3.0
 
 FURTHER = 2.0
 
-SCAN_HEIGHT = 128  # rows whose scores stay in the cache of the processor
+SCAN_HEIGHT = 64  # rows whose scores stay in the cache of the processor
 SCAN_BYTES = 2**22
 """Memory for the features of rows that are passed over at a time."""
 
@@ -166,7 +167,8 @@ def _of_sample(
         labels=np.ascontiguousarray(rows.labels[::stride]),
         weights=stride * rows.weights[::stride],
     )
-    scan = _unscanned(few, V, factors)
+    anywhere = np.vstack([np.zeros((4, len(offset))), np.full(len(offset), np.inf)])
+    scan = scan_rows(few, V, factors, anywhere)
     found = refine(scan.sums_at, squared_norms, offset, C)
     squares, _, _, scores_squared, scores, total = scan.sums_at(found.scale, found.offset)
     tiny = np.finfo(np.float64).tiny
@@ -178,18 +180,6 @@ def _of_sample(
     spread = np.maximum(scores_squared - middle * scores, 0.0)
     reach = REACH * np.sqrt(variance / np.vstack([spread + ridge / C, total + 1.0 / C]))
     return found, middle, np.minimum(reach, np.vstack([np.abs(found.scale), np.ones(len(offset))]))
-
-
-def _unscanned(rows: ProximalRows, V: NDArray[np.float64], factors: NDArray[np.float64]) -> Scan:
-    """Return a scan that lists all rows in all problems, without telling which they are."""
-    n, k = len(rows.labels), len(factors)
-    lists = Lists(np.empty((k, 0), dtype=np.intp), np.empty((k, 3, n)), np.full(k, n))
-    lists.entries[:, 0] = rows.products(V).T
-    lists.entries[:, 1:] = np.take(
-        np.stack([one_vs_rest_signs(np.arange(k), k), factors.T], axis=1), rows.labels, axis=2
-    )
-    lists.entries[:, 2] *= rows.weights
-    return Scan(np.zeros((5, k)), np.zeros(n, dtype=np.bool_), [lists])
 
 
 def scan_rows(
@@ -206,20 +196,41 @@ def scan_rows(
     point = np.pad(point, ((0, 0), (0, spare)))
     point[1, k:] = -2.0
     tables = signs, np.pad(factors, ((0, 0), (0, spare))), point
-    width = k + spare
-    height = min(n, max(SCAN_HEIGHT, SCAN_BYTES // (8 * max(1, len(V)))))
+    panels = _panels(np.eye(k) if sparse.issparse(rows.X) else V)
+    within = np.empty(n, dtype=np.uint8)
+
+    def scan_range(part: slice) -> tuple[NDArray[np.float64], list[Lists]]:
+        return _scan_range(rows, part, V, panels, tables, within[part])
+
+    sums, lists = zip(*over_ranges(scan_range, n), strict=True)
+    return Scan(sum(sums)[:, :k], within.view(np.bool_), [one for some in lists for one in some])
+
+
+def _scan_range(
+    rows: ProximalRows,
+    part: slice,
+    V: NDArray[np.float64],
+    panels: NDArray[np.float64],
+    tables: tuple[NDArray[np.float64], ...],
+    within: NDArray[np.uint8],
+) -> tuple[NDArray[np.float64], list[Lists]]:
+    """Return the sums (5, width) and the lists of the rows in `part`, and fill in which of them are `within`."""
+    width = tables[0].shape[1]
+    height = min(len(within), max(SCAN_HEIGHT, SCAN_BYTES // (8 * max(1, len(V)))))
     room = np.empty((SCAN_HEIGHT, width)), np.empty((2, SCAN_HEIGHT, 4), dtype=np.int64)
-    sums, within = np.zeros((5, width)), np.empty(n, dtype=np.uint8)
-    lists = [Lists.empty(width, 2 * height)]
-    panels = _panels(np.eye(k) if sparse.issparse(rows.X) and rows.transform is None else V)
-    for part, B in replace(rows, chunk_rows=height).features():
+    sums, lists = np.zeros((5, width)), [Lists.empty(width, 2 * height)]
+    of_range = replace(
+        rows, X=rows.X[part], labels=rows.labels[part], weights=rows.weights[part], chunk_rows=height
+    )
+    for chunk, B in of_range.features():
         # the scores of sparse rows are ready; it is left to multiply them by the identity
         dense = np.asarray(B @ V) if sparse.issparse(B) else np.ascontiguousarray(B)
         if lists[-1].listed.max() > height:
             lists.append(Lists.empty(width, 2 * height))
-        labels, weights = rows.labels[part], rows.weights[part]
-        scan_margins(dense, panels, labels, weights, *tables, *room, sums, within[part], *lists[-1], part.start)
-    return Scan(sums[:, :k], within.view(np.bool_), lists)
+        own = of_range.labels[chunk], of_range.weights[chunk]
+        first = part.start + chunk.start
+        scan_margins(dense, panels, *own, *tables, *room, sums, within[chunk], *lists[-1], first)
+    return sums, lists
 
 
 def _panels(V: NDArray[np.float64]) -> NDArray[np.float64]:
