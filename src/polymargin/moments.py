@@ -6,6 +6,7 @@ made of the weighted Gram matrix of every class alone, which adds up over chunks
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,10 @@ class ClassMoments:
                 _add_sparse(grams[c], X[rows], None if weights is None else weights[rows])
             return cls(grams)
         height = max(chunk_bytes // (8 * (n_features + 1)), 2 * n_classes * n_features)
-        narrow = n_features <= NARROW
+        collector = _Buckets if n_features <= NARROW else _SortedRows
 
-        def grams_of(part: slice) -> NDArray[np.float64]:
-            collected = (_Buckets if narrow else _SortedRows)(n_classes, n_features)
+        def collect(part: slice) -> NDArray[np.float64]:
+            collected = collector(n_classes, n_features)
             for first in range(part.start, part.stop, height):
                 chunk = slice(first, min(first + height, part.stop))
                 rows = X[chunk] if transform is None else transform(X[chunk])
@@ -83,9 +84,7 @@ class ClassMoments:
                 collected.add(rows, labels[chunk], roots)
             return collected.grams()
 
-        if narrow and transform is None:
-            return cls(np.sum(over_ranges(grams_of, X.shape[0]), axis=0))
-        return cls(grams_of(slice(0, X.shape[0])))  # BLAS, and what transforms call, have threads of their own
+        return cls(reduce(np.add, over_ranges(collect, X.shape[0])))
 
     @property
     def n_classes(self) -> int:

@@ -8,6 +8,7 @@ Its dual value at ``alpha = C N_r^(1/2) (d - E z)`` falls short of the primal on
 that the normal equations certify themselves. They are stated twice: by the moments of the classes, and by rows.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,7 @@ from polymargin.blocks import Blocks, added
 from polymargin.coding import one_vs_rest_signs
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
+from polymargin.threads import over_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +162,24 @@ class ProximalRows:
 
     def products(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``B V`` of all rows."""
+        return self.reduce(lambda first, second: np.vstack([first, second]), ProximalRows._products, V)
+
+    def _products(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         products = np.empty((len(self.labels), V.shape[1]))
         for part, B in self.features():
             products[part] = B @ V
         return products
 
+    def part(self, rows: slice) -> "ProximalRows":
+        """Return some of the rows."""
+        if rows == slice(0, len(self.labels)):
+            return self  # a slice of sparse rows would be a copy
+        return replace(self, X=self.X[rows], labels=self.labels[rows], weights=self.weights[rows])
+
     def reduce(self, combine: Callable[[Any, Any], Any], function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what `function` makes of the rows; see `PartitionedRows`."""
-        return function(self, *arguments)
+        """Return what `function` makes of the rows; of ranges of them, combined, where threads share the work."""
+        parts = over_ranges(lambda rows: function(self.part(rows), *arguments), len(self.labels))
+        return functools.reduce(combine, parts)
 
     def slopes(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``E'N_r (d - E z_r)`` (q, k)."""
@@ -175,6 +187,9 @@ class ProximalRows:
 
     def sums(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return the slopes, the targets ``E'N_r d`` and the summed weighted squared errors."""
+        return self.reduce(added, ProximalRows._sums, Z)
+
+    def _sums(self, Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         slopes, targets, squares = np.zeros_like(Z), np.zeros_like(Z), 0.0
         for B, signs, N in self.chunks():
             errors = signs - (B @ Z[:-1] - Z[-1])

@@ -200,7 +200,7 @@ def scan_rows(
     within = np.empty(n, dtype=np.uint8)
 
     def scan_range(part: slice) -> tuple[NDArray[np.float64], list[Lists]]:
-        return _scan_range(rows, part, V, panels, tables, within[part])
+        return _scan_range(rows.part(part), part.start, V, panels, tables, within[part])
 
     sums, lists = zip(*over_ranges(scan_range, n), strict=True)
     return Scan(sum(sums)[:, :k], within.view(np.bool_), [one for some in lists for one in some])
@@ -208,28 +208,24 @@ def scan_rows(
 
 def _scan_range(
     rows: ProximalRows,
-    part: slice,
+    start: int,
     V: NDArray[np.float64],
     panels: NDArray[np.float64],
     tables: tuple[NDArray[np.float64], ...],
     within: NDArray[np.uint8],
 ) -> tuple[NDArray[np.float64], list[Lists]]:
-    """Return the sums (5, width) and the lists of the rows in `part`, and fill in which of them are `within`."""
+    """Return the sums (5, width) and lists of rows, numbered from `start`; fill in which are `within` a margin."""
     width = tables[0].shape[1]
     height = min(len(within), max(SCAN_HEIGHT, SCAN_BYTES // (8 * max(1, len(V)))))
     room = np.empty((SCAN_HEIGHT, width)), np.empty((2, SCAN_HEIGHT, 4), dtype=np.int64)
     sums, lists = np.zeros((5, width)), [Lists.empty(width, 2 * height)]
-    of_range = replace(
-        rows, X=rows.X[part], labels=rows.labels[part], weights=rows.weights[part], chunk_rows=height
-    )
-    for chunk, B in of_range.features():
+    for chunk, B in replace(rows, chunk_rows=height).features():
         # the scores of sparse rows are ready; it is left to multiply them by the identity
         dense = np.asarray(B @ V) if sparse.issparse(B) else np.ascontiguousarray(B)
         if lists[-1].listed.max() > height:
             lists.append(Lists.empty(width, 2 * height))
-        own = of_range.labels[chunk], of_range.weights[chunk]
-        first = part.start + chunk.start
-        scan_margins(dense, panels, *own, *tables, *room, sums, within[chunk], *lists[-1], first)
+        own = rows.labels[chunk], rows.weights[chunk]
+        scan_margins(dense, panels, *own, *tables, *room, sums, within[chunk], *lists[-1], start + chunk.start)
     return sums, lists
 
 
