@@ -63,7 +63,7 @@ def test_closed_form_leave_one_out_equals_refits(kind, balance, n_classes):
     if kind == "rbf":
         base.set_params(landmarks=X)
     data = clone(base)._training_set(X, y)
-    moments, problem, rows = base._state(data, base._features(data))
+    moments, problem, rows, _ = base._state(data, base._features(data))
     sides = LeftOutSides.of(np.bincount(y).astype(float), balance)
     ((_, scores),) = left_out_scores(rows, None if problem is None else moments, sides, CS)
     for at, C in enumerate(CS):
@@ -78,7 +78,7 @@ def test_the_only_row_of_a_class_is_left_out_like_any_other(kind):
     y[7] = 2
     base = machine(kind, X, refine=False)
     data = clone(base)._training_set(X, y)
-    moments, problem, rows = base._state(data, base._features(data))
+    moments, problem, rows, _ = base._state(data, base._features(data))
     sides = LeftOutSides.of(np.bincount(y).astype(float), True)
     ((_, scores),) = left_out_scores(rows, None if problem is None else moments, sides, CS[:2])
     rest = np.delete(np.arange(30), 7)

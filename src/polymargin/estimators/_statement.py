@@ -11,6 +11,8 @@ from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, PartitionedRows, ProximalRows, RowProblem, Sides
+from polymargin.solvers.ridge import squares_will_fail
+from polymargin.solvers.triangles import Triangles, class_triangles, gram_matrices
 
 KEPT_BYTES = 2**27
 """Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
@@ -24,11 +26,13 @@ class Statement(NamedTuple):
     moments : None where they are many, and more unknowns than rows do not need them.
     equations : the problem by moments; None where the rows are no more than the unknowns.
     rows : the problem by rows.
+    triangles : of the rows, where their squares would be of no use.
     """
 
     moments: ClassMoments | None
     equations: NormalEquations | None
     rows: RowProblem
+    triangles: Triangles | None = None
 
 
 def brought_together(
@@ -53,6 +57,10 @@ def state_problem(
         rows = replace(rows, X=np.asarray(features(data.X), dtype=np.float64), transform=None)
     if n <= width and 8 * data.n_classes * (width + 1) ** 2 > KEPT_BYTES:
         return Statement(None, None, rows)
+    if rows.transform is not None and n > width and squares_will_fail(rows):
+        triangles = class_triangles(rows)
+        moments = ClassMoments(gram_matrices(triangles, data.n_classes))
+        return Statement(moments, NormalEquations(moments, sides, C), rows, triangles)
     moments = class_moments(replace(data, X=rows.X), rows.transform)
     return Statement(moments, NormalEquations(moments, sides, C) if n > width else None, rows)
 

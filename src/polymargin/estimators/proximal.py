@@ -180,11 +180,11 @@ class ProximalSVC(MomentClassifier):
     ) -> Solution[NDArray[np.float64]]:
         """Solve, refine and store; also for searches that have chosen the features."""
         data = brought_together(data, features)
-        moments, problem, rows = self._state(data, features)
+        moments, problem, rows, triangles = self._state(data, features)
         if isinstance(data, TrainingSet) and (moments is None or not np.isfinite(moments.grams).all()):
             assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
         if problem is not None:
-            solution = NormalEquationsSolver(rows).solve(problem, settings)
+            solution = NormalEquationsSolver(rows, triangles).solve(problem, settings)
         else:
             assert isinstance(rows, ProximalRows)
             solution = DualRidgeSolver().solve(rows, settings)

@@ -136,6 +136,11 @@ class ProximalRows:
     transform: Callable[[Any], NDArray] | None = None
     chunk_rows: int = 4096
 
+    @property
+    def n_features(self) -> int:
+        """Number of features B of a row."""
+        return (self.X if self.transform is None else self.transform(self.X[:1])).shape[1]
+
     def features(self) -> Iterator[tuple[slice, Any]]:
         """Yield some rows at a time, with their features B."""
         for first in range(0, len(self.labels), self.chunk_rows):

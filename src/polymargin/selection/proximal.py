@@ -66,7 +66,7 @@ def _path(
     Cs: NDArray[np.float64],
     settings: Settings,
 ) -> list[ProximalSVC]:
-    moments, problem, rows = machine._state(data, features)
+    moments, problem, rows, _ = machine._state(data, features)
     spectra = decompose(problem, rows, Cs.max())
     Z = np.stack([spectrum.coefficients(Cs) for spectrum in spectra], axis=1)
     images = None if problem is None else problem.images(Z)
@@ -258,7 +258,7 @@ def _leave_one_out(
     features: KernelFeatures | None,
     Cs: NDArray[np.float64],
 ) -> dict[str, NDArray]:
-    moments, problem, rows = machine._state(data, features)
+    moments, problem, rows, _ = machine._state(data, features)
     sides = LeftOutSides.of(data.totals, machine.balance)
     right, squares = left_out_sums(rows, None if problem is None else moments, sides, Cs)
     total = data.totals.sum()

@@ -5,7 +5,7 @@ corrected by residuals that are computed from the rows themselves (corrected sem
 which restores the accuracy of an orthogonal factorisation; where Cholesky breaks down, one is made.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import lapack
 
+from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.triangles import System, Triangles, class_triangles, weighted_systems
 
 ILL_CONDITIONED = 1e-7
 """Reciprocal condition number below which rows correct the solution."""
@@ -24,10 +26,13 @@ ILL_CONDITIONED = 1e-7
 BROKEN_DOWN = 1e-14
 """Reciprocal condition number below which Cholesky is not trusted at all."""
 
-MAX_CORRECTIONS = 6
+SAMPLED_ROWS = 4
+"""Rows for each unknown by which to foresee a breakdown."""
 
-PANEL = 32
-"""Columns that an orthogonal factorisation takes at a time."""
+WORTH_SAMPLING = 4
+"""How many times the sample all rows have to be."""
+
+MAX_CORRECTIONS = 6
 
 NEGLIGIBLE_NEXT = 1e-6
 """Relative size of a correction after which the next, about its square, would be one of rounding."""
@@ -42,9 +47,11 @@ class NormalEquationsSolver:
     Attributes
     ----------
     rows : the same problem by rows, for corrections; None where the rows are gone (streams).
+    triangles : of the rows, where they have been found already.
     """
 
     rows: RowProblem | None = None
+    triangles: Triangles | None = None
 
     def solve(
         self,
@@ -57,16 +64,18 @@ class NormalEquationsSolver:
         """Solve for the coefficients (q, k)."""
         with Progress(settings, observer) as progress:
             progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
-            ridge = np.eye(problem.moments.n_features + 1) / problem.C
-            systems = [factorise(hessian + ridge) for hessian in problem.hessians()]
-            worst = min(system.reciprocal_condition for system in systems)
-            if self.rows is None or worst >= ILL_CONDITIONED:
-                Z = _apply(systems, problem.targets())
-            elif worst >= BROKEN_DOWN:
-                Z = _corrected(_apply(systems, problem.targets()), self._residual, systems)
-            else:
-                Z, _ = _by_svd(triangles(self.rows), problem.C)
+            known = self.triangles
+            Z = self._by_squares(problem) if known is None else _by_triangles(known, problem)
             return progress.finish(Z, problem.certify(Z))
+
+    def _by_squares(self, problem: NormalEquations) -> NDArray[np.float64]:
+        systems = _factorised(problem)
+        worst = _worst_condition(systems)
+        if self.rows is None or worst >= ILL_CONDITIONED:
+            return _apply(systems, problem.targets())
+        if worst >= BROKEN_DOWN:
+            return _corrected(_apply(systems, problem.targets()), self._residual, systems)
+        return _by_triangles(class_triangles(self.rows), problem)
 
     def _residual(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         assert self.rows is not None
@@ -98,7 +107,7 @@ class DualRidgeSolver:
         ridge = np.eye(len(roots)) / problem.C
         different = roots[:, :1] if problem.sides.shared else roots
         systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
-        if min(system.reciprocal_condition for system in systems) < BROKEN_DOWN:
+        if _worst_condition(systems) < BROKEN_DOWN:
             return _by_svd(_systems(B, signs, roots, problem.sides.shared), problem.C)
 
         def primal(A: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -111,6 +120,17 @@ class DualRidgeSolver:
 
         multipliers = _corrected(_apply(systems, roots * signs), residual, systems)
         return primal(multipliers), multipliers
+
+
+def squares_will_fail(rows: ProximalRows) -> bool:
+    """Tell by a sample of the rows whether Cholesky would break down, so that their squares need not be summed."""
+    n_unknowns = rows.n_features + 1
+    stride = len(rows.labels) // (SAMPLED_ROWS * n_unknowns)
+    if stride < WORTH_SAMPLING:
+        return False
+    few, labels, weights = rows.X[::stride], rows.labels[::stride], stride * rows.weights[::stride]
+    moments = ClassMoments.of(few, labels, weights, n_classes=len(rows.sides.signs), transform=rows.transform)
+    return _worst_condition(_factorised(NormalEquations(moments, rows.sides, rows.C))) < BROKEN_DOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +151,16 @@ def factorise(matrix: NDArray[np.float64]) -> Factorised:
         return Factorised(lambda b: vectors @ ((vectors.T @ b) / values[:, None]), 0.0)
     rcond, _ = lapack.dpocon(factor, np.abs(matrix).sum(axis=0).max(), uplo="L")
     return Factorised(lambda b: lapack.dpotrs(factor, b, lower=1)[0], float(rcond))
+
+
+def _factorised(problem: NormalEquations) -> list[Factorised]:
+    """Factorise the system of every problem, or the one that serves them all."""
+    ridge = np.eye(problem.moments.n_features + 1) / problem.C
+    return [factorise(hessian + ridge) for hessian in problem.hessians()]
+
+
+def _worst_condition(systems: list[Factorised]) -> float:
+    return min(system.reciprocal_condition for system in systems)
 
 
 def _apply(systems: list[Factorised], right: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -154,8 +184,8 @@ def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factor
     return point
 
 
-System = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Weighted rows A and the columns of right-hand sides that belong to them."""
+def _by_triangles(triangles: Triangles, problem: NormalEquations) -> NDArray[np.float64]:
+    return _by_svd(weighted_systems(triangles, problem.sides), problem.C)[0]
 
 
 def _by_svd(systems: Iterable[System], C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -170,68 +200,6 @@ def _by_svd(systems: Iterable[System], C: float) -> tuple[NDArray[np.float64], N
         coefficients.append(Vt.T @ (s[:, None] * inner))
         multipliers.append(U @ inner)
     return np.hstack(coefficients), np.hstack(multipliers)
-
-
-def triangles(problem: RowProblem) -> Iterator[System]:
-    """Yield the systems ``N_r^(1/2) [E, d]`` of every problem, of all together if they share the weights, reduced.
-
-    The rows of a class are reduced to a triangle once. A problem gives them one weight and one sign s, so that
-    their signs are ``-s`` times the last column of E: what is left to do for it is to stack the triangles.
-    """
-    of_classes = problem.reduce(_merged, _class_triangles)
-    sides = problem.sides
-    if sides.shared:
-        yield _weighted(of_classes, np.sqrt(sides.factors[:, 0]), sides.signs)
-    else:
-        for factors, signs in zip(sides.factors.T, sides.signs.T, strict=True):
-            yield _weighted(of_classes, np.sqrt(factors), signs[:, None])
-
-
-Triangles = dict[int, NDArray[np.float64]]
-"""The weighted augmented rows (m, q) of every class that has any: as they are if m < q, else a triangle, m = q."""
-
-
-def _class_triangles(rows: ProximalRows) -> Triangles:
-    triangles: Triangles = {}
-    for c, B, weights in rows.chunks_of_classes():
-        roots = np.sqrt(weights)[:, None]
-        augmented = np.hstack([roots * _dense(B), -roots])
-        triangles[c] = _stacked(triangles.get(c, augmented[:0]), augmented)
-    return triangles
-
-
-def _merged(first: Triangles, second: Triangles) -> Triangles:
-    both = first.keys() & second.keys()
-    return first | second | {c: _stacked(first[c], second[c], slanted=_is_triangle(second[c])) for c in both}
-
-
-def _is_triangle(rows: NDArray[np.float64]) -> bool:
-    return rows.shape[0] == rows.shape[1]
-
-
-def _weighted(triangles: Triangles, roots: NDArray[np.float64], signs: NDArray[np.float64]) -> System:
-    """Stack the triangles, each weighed by one of `roots` (k,), and their signs (k, m) to the right of them."""
-    q = next(iter(triangles.values())).shape[1]
-    stack = np.empty((0, q + signs.shape[1]))
-    for c, rows in triangles.items():
-        system = roots[c] * np.hstack([rows, -signs[c] * rows[:, -1:]])
-        stack = _stacked(stack, system, slanted=_is_triangle(rows))
-    return stack[:, :q], stack[:, q:]
-
-
-def _stacked(
-    triangle: NDArray[np.float64], rows: NDArray[np.float64], *, slanted: bool = False
-) -> NDArray[np.float64]:
-    """Add `rows` to those that stand for others: as they are while fewer than columns, else in a triangle.
-
-    Rows are `slanted` if there is nothing below their diagonal, which saves two thirds of the work.
-    """
-    width = rows.shape[1]
-    if len(triangle) + len(rows) < width:
-        return np.vstack([triangle, rows])
-    if len(triangle) < width:
-        rows, triangle, slanted = np.vstack([triangle, rows]), np.zeros((width, width)), False
-    return lapack.dtpqrt(len(rows) if slanted else 0, min(PANEL, width), triangle, rows)[0]
 
 
 def _systems(B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool) -> list[System]:

@@ -11,7 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.proximal import NormalEquations, RowProblem
-from polymargin.solvers.ridge import triangles
+from polymargin.solvers.triangles import class_triangles, weighted_systems
 
 SQUARING_SUFFICES = 1e9
 """Condition number up to which the decomposition of the moments is accurate enough."""
@@ -59,7 +59,7 @@ def decompose(problem: NormalEquations | None, rows: RowProblem | None, largest_
             ]
     assert rows is not None
     spectra = []
-    for A, right in triangles(rows):
+    for A, right in weighted_systems(class_triangles(rows), rows.sides):
         U, s, Vt = scipy.linalg.svd(A, full_matrices=False)
         spectra += [SpectralRidge(s**2, Vt.T, s * column) for column in (U.T @ right).T]
     return spectra

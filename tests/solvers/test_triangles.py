@@ -5,11 +5,11 @@ import pytest
 from scipy import sparse
 
 from polymargin.problems.proximal import PartitionedRows, ProximalRows, Sides
-from polymargin.solvers.ridge import triangles
+from polymargin.solvers.triangles import class_triangles, gram_matrices, weighted_systems
 
 
 class ListedBlocks:
-    """Blocks in a list; of `Blocks` only what `triangles` asks for."""
+    """Blocks in a list; of `Blocks` only what `class_triangles` asks for."""
 
     def __init__(self, blocks):
         self.blocks = blocks
@@ -53,9 +53,15 @@ def test_triangles_have_the_products_of_the_rows(n, chunk_rows, balance, form):
         E = np.column_stack([dense, -np.ones(n)])
         signs, N = rows.sides.signs[rows.labels], rows.sides.factors[rows.labels] * rows.weights[:, None]
         for stated in (rows, in_blocks(rows, 1), in_blocks(rows, min(n, 3)), in_blocks(rows, min(n, 9))):
-            systems = list(triangles(stated))
+            triangles = class_triangles(stated)
+            systems = list(weighted_systems(triangles, rows.sides))
             assert len(systems) == (k if balance and k > 2 else 1)
             assert all(len(A) <= min(n, p + 1 + k) for A, _ in systems)
+            grams = gram_matrices(triangles, k)
+            for c in range(k):
+                own = rows.labels == c
+                weighted = rows.weights[own, None] * E[own]
+                np.testing.assert_allclose(grams[c], weighted.T @ E[own], rtol=1e-12, atol=1e-11)
             squares = [A.T @ A for A, _ in systems] * (k // len(systems))
             targets = np.hstack([A.T @ right for A, right in systems])
             for r in range(k):
