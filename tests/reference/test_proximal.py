@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 
 from polymargin import ProximalSVC
+from polymargin.moments import ClassMoments
 from tests.simulate import blobs
 
 
@@ -96,6 +97,28 @@ def test_coefficients_are_accurate_where_squaring_the_rows_loses_nearly_all_digi
         for r in range(3):
             expected = exact_solution(B, *signs_and_weights(y, r, balance, np.ones(len(y))), C)
             assert np.linalg.norm(Z[r] - expected) < tolerance * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("balance", [True, False])
+def test_many_rows_whose_squares_are_of_no_use_are_not_squared(balance, threads, monkeypatch):
+    monkeypatch.setattr("polymargin.estimators._statement.KEPT_BYTES", 0)  # features are computed as for many rows
+    rng = np.random.default_rng(2)
+    X, y = blobs(rng, 500, 2, 3)
+    w = rng.choice([1.0, 0.5, 2.0], len(X))
+    B = rbf_kernel(X, X[:25], gamma=0.02)
+    moments = ClassMoments.of(B, y, w, n_classes=3)
+    for C, foreseen in ((1.0, False), (2.0**40, True)):
+        model = ProximalSVC(C, kernel="rbf", gamma=0.02, landmarks=X[:25], balance=balance, refine=False)
+        data = model._training_set(X, y, w)
+        assert (model._state(data, model._features(data)).triangles is not None) == foreseen
+        Z = solution(model.fit(X, y, w))
+        orthogonal = augmented_least_squares(B, y, C, balance, w)
+        for r in range(3):
+            expected = exact_solution(B, *signs_and_weights(y, r, balance, w), C)
+            ours, theirs = np.linalg.norm([Z[r] - expected, orthogonal[r] - expected], axis=1)
+            assert ours < max(10 * theirs, 1e-11 * np.linalg.norm(expected))
+            assert ours < 1e-6 * np.linalg.norm(expected)
+        np.testing.assert_allclose(model.moments_.grams, moments.grams, rtol=1e-12)
 
 
 @pytest.mark.parametrize("refine_weights", ["uniform", "balanced"])

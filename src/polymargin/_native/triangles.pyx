@@ -1,4 +1,4 @@
-"""Triangular factors, updated by rows while other threads run (SciPy's own wrapper of LAPACK keeps them waiting)."""
+"""Triangular factors, updated by rows while other threads run: SciPy's wrapper of LAPACK keeps them waiting."""
 
 import numpy as np
 
@@ -17,4 +17,5 @@ def add_to_triangle(double[::1, :] triangle, double[::1, :] rows, int slanted, i
     if m == 0:
         return
     with nogil:
-        dtpqrt(&m, &q, &slanted, &panel, &triangle[0, 0], &q, &rows[0, 0], &m, &room[0, 0], &panel, &work[0], &info)
+        dtpqrt(&m, &q, &slanted, &panel, &triangle[0, 0], &q, &rows[0, 0], &m, &room[0, 0], &panel, &work[0],
+               &info)

@@ -128,7 +128,7 @@ def squares_will_fail(rows: ProximalRows) -> bool:
     stride = len(rows.labels) // (SAMPLED_ROWS * n_unknowns)
     if stride < WORTH_SAMPLING:
         return False
-    few, labels, weights = rows.X[::stride], rows.labels[::stride], stride * rows.weights[::stride]
+    few, labels, weights = rows.X[::stride], rows.labels[::stride].copy(), stride * rows.weights[::stride]
     moments = ClassMoments.of(few, labels, weights, n_classes=len(rows.sides.signs), transform=rows.transform)
     return _worst_condition(_factorised(NormalEquations(moments, rows.sides, rows.C))) < BROKEN_DOWN
 
