@@ -99,16 +99,21 @@ def test_coefficients_are_accurate_where_squaring_the_rows_loses_nearly_all_digi
             assert np.linalg.norm(Z[r] - expected) < tolerance * np.linalg.norm(expected)
 
 
+def gaussian(X, Y):
+    """Return a kernel whose last digits do not depend on which rows are computed together."""
+    return np.exp(-0.02 * ((X[:, None] - Y[None]) ** 2).sum(axis=2))
+
+
 @pytest.mark.parametrize("balance", [True, False])
 def test_many_rows_whose_squares_are_of_no_use_are_not_squared(balance, threads, monkeypatch):
     monkeypatch.setattr("polymargin.estimators._statement.KEPT_BYTES", 0)  # features are computed as for many rows
     rng = np.random.default_rng(2)
     X, y = blobs(rng, 500, 2, 3)
     w = rng.choice([1.0, 0.5, 2.0], len(X))
-    B = rbf_kernel(X, X[:25], gamma=0.02)
+    B = gaussian(X, X[:25])
     moments = ClassMoments.of(B, y, w, n_classes=3)
     for C, foreseen in ((1.0, False), (2.0**40, True)):
-        model = ProximalSVC(C, kernel="rbf", gamma=0.02, landmarks=X[:25], balance=balance, refine=False)
+        model = ProximalSVC(C, kernel=gaussian, landmarks=X[:25], balance=balance, refine=False)
         data = model._training_set(X, y, w)
         assert (model._state(data, model._features(data)).triangles is not None) == foreseen
         Z = solution(model.fit(X, y, w))
@@ -116,9 +121,11 @@ def test_many_rows_whose_squares_are_of_no_use_are_not_squared(balance, threads,
         for r in range(3):
             expected = exact_solution(B, *signs_and_weights(y, r, balance, w), C)
             ours, theirs = np.linalg.norm([Z[r] - expected, orthogonal[r] - expected], axis=1)
-            assert ours < max(10 * theirs, 1e-11 * np.linalg.norm(expected))
+            assert ours < max(30 * theirs, 1e-11 * np.linalg.norm(expected))
             assert ours < 1e-6 * np.linalg.norm(expected)
         np.testing.assert_allclose(model.moments_.grams, moments.grams, rtol=1e-12)
+        assert abs(model.certificate_.gap) < 1e-9
+        assert model.certificate_.infeasibility < 1e-12
 
 
 @pytest.mark.parametrize("refine_weights", ["uniform", "balanced"])

@@ -56,14 +56,16 @@ def test_triangles_have_the_products_of_the_rows(n, chunk_rows, balance, form):
             triangles = class_triangles(stated)
             systems = list(weighted_systems(triangles, rows.sides))
             assert len(systems) == (k if balance and k > 2 else 1)
-            assert all(len(A) <= min(n, p + 1 + k) for A, _ in systems)
+            assert all(len(system.A) <= min(n, p + 1) for system in systems)
             grams = gram_matrices(triangles, k)
             for c in range(k):
                 own = rows.labels == c
                 weighted = rows.weights[own, None] * E[own]
                 np.testing.assert_allclose(grams[c], weighted.T @ E[own], rtol=1e-12, atol=1e-11)
-            squares = [A.T @ A for A, _ in systems] * (k // len(systems))
-            targets = np.hstack([A.T @ right for A, right in systems])
+            squares = [system.A.T @ system.A for system in systems] * (k // len(systems))
+            targets = np.hstack([system.A.T @ system.right for system in systems])
+            energies = sum((system.right**2).sum() + system.beyond for system in systems)
+            assert energies == pytest.approx(N.sum(), rel=1e-12)
             for r in range(k):
                 weighted = N[:, r, None] * E
                 np.testing.assert_allclose(squares[r], weighted.T @ E, rtol=1e-12, atol=1e-13 * N[:, r].sum())

@@ -1,5 +1,6 @@
 """The proof that comes with every solution."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -40,6 +41,16 @@ class Certificate:
         """Build a certificate from the two objective values."""
         gap = (primal - dual) / max(1.0, abs(primal))
         return cls(kind, float(primal), float(dual), float(gap), float(infeasibility))
+
+    @classmethod
+    def sum(cls, certificates: Iterable["Certificate"]) -> "Certificate":
+        """Return the certificate of separate convex problems taken as one, of the sum of their objectives."""
+        all_of_them = list(certificates)
+        return cls.of(
+            sum(one.primal for one in all_of_them),
+            sum(one.dual for one in all_of_them),
+            infeasibility=max(one.infeasibility for one in all_of_them),
+        )
 
     def within(self, tol: float) -> bool:
         """Tell whether the gap is at most `tol` and the point feasible to rounding."""

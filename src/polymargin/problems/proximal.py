@@ -252,6 +252,31 @@ class PartitionedRows:
 RowProblem = ProximalRows | PartitionedRows
 
 
+@dataclass(frozen=True, slots=True)
+class WeightedSystem:
+    """One problem, or more that share the weights, stated by few rows that have the squares and products of all.
+
+    Attributes
+    ----------
+    A : (m, q) weighted rows.
+    right : (m, r) right-hand sides of r problems.
+    beyond : summed squares of the right-hand sides that no coefficients can reach.
+    """
+
+    A: NDArray[np.float64]
+    right: NDArray[np.float64]
+    beyond: float = 0.0
+
+    def certify(self, Z: NDArray[np.float64], multipliers: NDArray[np.float64], C: float) -> Certificate:
+        """Measure the solutions Z (q, r) and multipliers (m, r); the sum of their objectives is certified."""
+        errors = self.right - self.A @ Z
+        squares = float(np.vdot(errors, errors)) + self.beyond
+        image = self.A.T @ multipliers
+        norms = float(np.vdot(multipliers, multipliers)) / C + float(np.vdot(image, image)) - C * self.beyond
+        dual = Z - image, float(np.vdot(self.right, multipliers)) - 0.5 * norms
+        return _judged(Z, C, (self.A.T @ errors, self.A.T @ self.right, squares), dual)
+
+
 def _of_block(rows: ProximalRows, sides: Sides, function: Callable[..., Any], arguments: tuple) -> Any:
     return function(replace(rows, sides=sides), *arguments)
 

@@ -5,7 +5,7 @@ corrected by residuals that are computed from the rows themselves (corrected sem
 which restores the accuracy of an orthogonal factorisation; where Cholesky breaks down, one is made.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +16,10 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from polymargin.moments import ClassMoments
-from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, WeightedSystem
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
-from polymargin.solvers.triangles import System, Triangles, class_triangles, weighted_systems
+from polymargin.solvers.triangles import Triangles, class_triangles, weighted_systems
 
 ILL_CONDITIONED = 1e-7
 """Reciprocal condition number below which rows correct the solution."""
@@ -38,6 +39,9 @@ NEGLIGIBLE_NEXT = 1e-6
 """Relative size of a correction after which the next, about its square, would be one of rounding."""
 
 Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+Certified = tuple[NDArray[np.float64], Certificate]
+"""A solution (q, k) and what proves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +69,33 @@ class NormalEquationsSolver:
         with Progress(settings, observer) as progress:
             progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
             known = self.triangles
-            Z = self._by_squares(problem) if known is None else _by_triangles(known, problem)
-            return progress.finish(Z, problem.certify(Z))
+            found = self._by_squares(problem) if known is None else self._by_triangles(known, problem)
+            return progress.finish(*found)
 
-    def _by_squares(self, problem: NormalEquations) -> NDArray[np.float64]:
+    def _by_squares(self, problem: NormalEquations) -> Certified:
         systems = _factorised(problem)
         worst = _worst_condition(systems)
-        if self.rows is None or worst >= ILL_CONDITIONED:
-            return _apply(systems, problem.targets())
-        if worst >= BROKEN_DOWN:
-            return _corrected(_apply(systems, problem.targets()), self._residual, systems)
-        return _by_triangles(class_triangles(self.rows), problem)
+        if worst < BROKEN_DOWN and self.rows is not None:
+            return self._by_triangles(class_triangles(self.rows), problem)
+        Z = _apply(systems, problem.targets())
+        if worst < ILL_CONDITIONED and self.rows is not None:
+            Z = _corrected(Z, self._residual, systems)
+        return Z, problem.certify(Z)
+
+    def _by_triangles(self, triangles: Triangles, problem: NormalEquations) -> Certified:
+        """Solve and certify by what the rows were reduced to: their squares would leave no digits for either.
+
+        A triangle stands for so many rows that rounding no longer averages out, hence a correction by the rows.
+        """
+        systems = list(weighted_systems(triangles, problem.sides))
+        spectra = [SpectralSystem.of(system, problem.C) for system in systems]
+        parts = [spectrum.solution(system.right) for spectrum, system in zip(spectra, systems, strict=True)]
+        Z = _corrected(np.hstack([Z for Z, _ in parts]), self._residual, [one.factorised() for one in spectra])
+        groups = [Z] if len(systems) == 1 else np.hsplit(Z, len(systems))
+        return Z, Certificate.sum(
+            system.certify(group, multipliers, problem.C)
+            for system, group, (_, multipliers) in zip(systems, groups, parts, strict=True)
+        )
 
     def _residual(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         assert self.rows is not None
@@ -108,7 +128,10 @@ class DualRidgeSolver:
         different = roots[:, :1] if problem.sides.shared else roots
         systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
         if _worst_condition(systems) < BROKEN_DOWN:
-            return _by_svd(_systems(B, signs, roots, problem.sides.shared), problem.C)
+            rows = _systems(B, signs, roots, problem.sides.shared)
+            parts = [SpectralSystem.of(system, problem.C).solution(system.right) for system in rows]
+            Z, multipliers = map(np.hstack, zip(*parts, strict=True))
+            return Z, multipliers
 
         def primal(A: NDArray[np.float64]) -> NDArray[np.float64]:
             weighted = roots * A
@@ -184,30 +207,53 @@ def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factor
     return point
 
 
-def _by_triangles(triangles: Triangles, problem: NormalEquations) -> NDArray[np.float64]:
-    return _by_svd(weighted_systems(triangles, problem.sides), problem.C)[0]
+@dataclass(frozen=True, slots=True)
+class SpectralSystem:
+    """Weighted rows ``A = U s V'``, of which nothing is squared but the numbers s.
 
-
-def _by_svd(systems: Iterable[System], C: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Solve without squaring: with ``A = U s V'`` the solution is ``V s / (s^2 + 1/C) U'd``.
-
-    The multipliers ``U / (s^2 + 1/C) U'd`` are complete where A has no more rows than columns.
+    Attributes
+    ----------
+    U, s, V : the decomposition.
+    C : the paper's nu.
     """
-    coefficients, multipliers = [], []
-    for A, right in systems:
-        U, s, Vt = scipy.linalg.svd(A, full_matrices=False)
-        inner = (U.T @ right) / (s**2 + 1.0 / C)[:, None]
-        coefficients.append(Vt.T @ (s[:, None] * inner))
-        multipliers.append(U @ inner)
-    return np.hstack(coefficients), np.hstack(multipliers)
+
+    U: NDArray[np.float64]
+    s: NDArray[np.float64]
+    V: NDArray[np.float64]
+    C: float
+
+    @classmethod
+    def of(cls, system: WeightedSystem, C: float) -> "SpectralSystem":
+        """Decompose the rows."""
+        U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
+        return cls(U, s, Vt.T, C)
+
+    def solution(self, right: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the coefficients ``V s / (s^2 + 1/C) U'd`` and the multipliers ``U / (s^2 + 1/C) U'd``.
+
+        The multipliers are complete where A has no more rows than columns.
+        """
+        inner = self._divided(self.U.T @ right)
+        return self.V @ (self.s[:, None] * inner), self.U @ inner
+
+    def factorised(self) -> Factorised:
+        """Return ``A'A + I/C``, for rows as many as columns."""
+        return Factorised(lambda b: self.V @ self._divided(self.V.T @ b), 0.0)
+
+    def _divided(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return b / (self.s**2 + 1.0 / self.C)[:, None]
 
 
-def _systems(B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool) -> list[System]:
-    """Return the weighted rows and signs of every problem; of all together where they share the weights."""
+def _systems(
+    B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool
+) -> Iterator[WeightedSystem]:
+    """Yield the weighted rows and signs of every problem; of all together where they share the weights."""
     E = np.column_stack([_dense(B), -np.ones(len(signs))])
     if shared:
-        return [(E * roots[:, :1], signs * roots)]
-    return [(E * root[:, None], (d * root)[:, None]) for d, root in zip(signs.T, roots.T, strict=True)]
+        yield WeightedSystem(E * roots[:, :1], signs * roots)
+    else:
+        for d, root in zip(signs.T, roots.T, strict=True):
+            yield WeightedSystem(E * root[:, None], (d * root)[:, None])
 
 
 def _dense(matrix: Any) -> NDArray[np.float64]:

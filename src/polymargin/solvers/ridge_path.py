@@ -59,7 +59,7 @@ def decompose(problem: NormalEquations | None, rows: RowProblem | None, largest_
             ]
     assert rows is not None
     spectra = []
-    for A, right in weighted_systems(class_triangles(rows), rows.sides):
-        U, s, Vt = scipy.linalg.svd(A, full_matrices=False)
-        spectra += [SpectralRidge(s**2, Vt.T, s * column) for column in (U.T @ right).T]
+    for system in weighted_systems(class_triangles(rows), rows.sides):
+        U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
+        spectra += [SpectralRidge(s**2, Vt.T, s * column) for column in (U.T @ system.right).T]
     return spectra

@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin._native.triangles import add_to_triangle
-from polymargin.problems.proximal import ProximalRows, RowProblem, Sides
+from polymargin.problems.proximal import ProximalRows, RowProblem, Sides, WeightedSystem
 
 PANEL = 32
 """Columns that an orthogonal factorisation takes at a time."""
 
 Triangles = dict[int, NDArray[np.float64]]
 """The weighted augmented rows (m, q) of every class that has any: as they are if m < q, else a triangle, m = q."""
-
-System = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Weighted rows A and the columns of right-hand sides that belong to them."""
 
 
 def class_triangles(problem: RowProblem) -> Triangles:
@@ -37,7 +34,7 @@ def gram_matrices(triangles: Triangles, n_classes: int) -> NDArray[np.float64]:
     return grams
 
 
-def weighted_systems(triangles: Triangles, sides: Sides) -> Iterator[System]:
+def weighted_systems(triangles: Triangles, sides: Sides) -> Iterator[WeightedSystem]:
     """Yield the systems ``N_r^(1/2) [E, d]`` of every problem, or one of all where they share the weights."""
     if sides.shared:
         yield _weighted(triangles, np.sqrt(sides.factors[:, 0]), sides.signs)
@@ -65,7 +62,7 @@ def _is_triangle(rows: NDArray[np.float64]) -> bool:
     return rows.shape[0] == rows.shape[1]
 
 
-def _weighted(triangles: Triangles, roots: NDArray[np.float64], signs: NDArray[np.float64]) -> System:
+def _weighted(triangles: Triangles, roots: NDArray[np.float64], signs: NDArray[np.float64]) -> WeightedSystem:
     """Stack the triangles, each weighed by one of `roots` (k,), and their signs (k, m) to the right of them.
 
     The signs of a class, all s, are ``-s`` times the last column of its rows.
@@ -75,7 +72,10 @@ def _weighted(triangles: Triangles, roots: NDArray[np.float64], signs: NDArray[n
     for c, rows in triangles.items():
         system = roots[c] * np.hstack([rows, -signs[c] * rows[:, -1:]])
         stack = _stacked(stack, system, slanted=_is_triangle(rows))
-    return stack[:, :q], stack[:, q:]
+    missing = stack.shape[1] - len(stack)
+    if len(stack) > q and missing:
+        stack = _stacked(stack, np.zeros((missing, stack.shape[1])))
+    return WeightedSystem(stack[:q, :q], stack[:q, q:], float((stack[q:, q:] ** 2).sum()))
 
 
 def _stacked(
