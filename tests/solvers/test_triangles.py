@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from polymargin.problems.proximal import PartitionedRows, ProximalRows, Sides
+from polymargin.solvers.ridge_path import decompose
 from polymargin.solvers.triangles import class_triangles, gram_matrices, weighted_systems
 
 
@@ -70,3 +71,15 @@ def test_triangles_have_the_products_of_the_rows(n, chunk_rows, balance, form):
                 weighted = N[:, r, None] * E
                 np.testing.assert_allclose(squares[r], weighted.T @ E, rtol=1e-12, atol=1e-13 * N[:, r].sum())
                 np.testing.assert_allclose(targets[:, r], weighted.T @ signs[:, r], rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("balance", [True, False])
+def test_paths_use_triangles_that_are_at_hand_instead_of_the_rows(balance):
+    rows = problem(np.random.default_rng(0), 200, 3, 5, balance, chunk_rows=64)
+    Cs = 2.0 ** np.arange(0, 40, 8)
+    expected = [spectrum.coefficients(Cs) for spectrum in decompose(None, rows, Cs.max())]
+    triangles = class_triangles(rows)
+    beside_other_rows = problem(np.random.default_rng(1), 200, 3, 5, balance, chunk_rows=64)
+    stated = ProximalRows(beside_other_rows.X, rows.labels, rows.weights, rows.sides, 1.0)
+    found = [spectrum.coefficients(Cs) for spectrum in decompose(None, stated, Cs.max(), triangles)]
+    np.testing.assert_array_equal(found, expected)

@@ -181,6 +181,11 @@ class ProximalRows:
             return self  # a slice of sparse rows would be a copy
         return replace(self, X=self.X[rows], labels=self.labels[rows], weights=self.weights[rows])
 
+    def thinned(self, stride: int) -> "ProximalRows":
+        """Return evenly spaced rows, which weigh as much as all."""
+        X, labels = self.X[::stride], np.ascontiguousarray(self.labels[::stride])
+        return replace(self, X=X, labels=labels, weights=stride * self.weights[::stride])
+
     def reduce(self, combine: Callable[[Any, Any], Any], function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what `function` makes of the rows; of ranges of them, combined, where threads share the work."""
         parts = over_ranges(lambda rows: function(self.part(rows), *arguments), len(self.labels))

@@ -66,8 +66,8 @@ def _path(
     Cs: NDArray[np.float64],
     settings: Settings,
 ) -> list[ProximalSVC]:
-    moments, problem, rows, _ = machine._state(data, features)
-    spectra = decompose(problem, rows, Cs.max())
+    moments, problem, rows, triangles = machine._state(data, features)
+    spectra = decompose(problem, rows, Cs.max(), triangles)
     Z = np.stack([spectrum.coefficients(Cs) for spectrum in spectra], axis=1)
     images = None if problem is None else problem.images(Z)
     models = []

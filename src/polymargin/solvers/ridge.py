@@ -151,8 +151,8 @@ def squares_will_fail(rows: ProximalRows) -> bool:
     stride = len(rows.labels) // (SAMPLED_ROWS * n_unknowns)
     if stride < WORTH_SAMPLING:
         return False
-    few, labels, weights = rows.X[::stride], rows.labels[::stride].copy(), stride * rows.weights[::stride]
-    moments = ClassMoments.of(few, labels, weights, n_classes=len(rows.sides.signs), transform=rows.transform)
+    few, n_classes = rows.thinned(stride), len(rows.sides.signs)
+    moments = ClassMoments.of(few.X, few.labels, few.weights, n_classes=n_classes, transform=few.transform)
     return _worst_condition(_factorised(NormalEquations(moments, rows.sides, rows.C))) < BROKEN_DOWN
 
 

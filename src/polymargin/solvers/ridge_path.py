@@ -11,7 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.proximal import NormalEquations, RowProblem
-from polymargin.solvers.triangles import class_triangles, weighted_systems
+from polymargin.solvers.triangles import Triangles, class_triangles, weighted_systems
 
 SQUARING_SUFFICES = 1e9
 """Condition number up to which the decomposition of the moments is accurate enough."""
@@ -41,12 +41,18 @@ class SpectralRidge:
         return self.vectors @ (self.target[:, None] * self.inverse(Cs))
 
 
-def decompose(problem: NormalEquations | None, rows: RowProblem | None, largest_C: float) -> list[SpectralRidge]:
+def decompose(
+    problem: NormalEquations | None,
+    rows: RowProblem | None,
+    largest_C: float,
+    triangles: Triangles | None = None,
+) -> list[SpectralRidge]:
     """Decompose the problems by their moments, or by their rows where those are not accurate enough or not given.
 
-    One of both may be missing: without rows the moments have to do, without moments the rows are used.
+    One of both may be missing: without rows the moments have to do, without moments the rows are used, as they are
+    where their `triangles` are at hand.
     """
-    if problem is not None:
+    if problem is not None and triangles is None:
         bases = [scipy.linalg.eigh(hessian) for hessian in problem.hessians()]
         worst = max(values[-1] / (max(values[0], 0.0) + 1.0 / largest_C) for values, _ in bases)
         if rows is None or worst <= SQUARING_SUFFICES:
@@ -59,7 +65,7 @@ def decompose(problem: NormalEquations | None, rows: RowProblem | None, largest_
             ]
     assert rows is not None
     spectra = []
-    for system in weighted_systems(class_triangles(rows), rows.sides):
+    for system in weighted_systems(class_triangles(rows) if triangles is None else triangles, rows.sides):
         U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
         spectra += [SpectralRidge(s**2, Vt.T, s * column) for column in (U.T @ system.right).T]
     return spectra

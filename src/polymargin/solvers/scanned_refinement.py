@@ -109,10 +109,8 @@ def refine_in_memory(
 
     The other arguments are those of `refine`; rows of class c weigh ``rows.weights * factors[c]`` (k,).
     """
-    features_at_hand = (
-        rows.transform is None
-    )  # else scores are worth their memory, as each pass has features to compute
-    if len(rows.labels) >= SCANNED_ROWS and features_at_hand:
+    # where every pass would have to compute the features, the scores are worth their memory
+    if len(rows.labels) >= SCANNED_ROWS and rows.transform is None:
         return refine_by_scans(rows, V, factors, squared_norms, offset, C)
     scored = scored_rows(rows, V)
     refinement = refine_rows(*scored, factors, squared_norms, offset, C)
@@ -160,13 +158,7 @@ def _of_sample(
     from this one: in the scale, and in the level of the errors at the mean scores. Both are estimated as for a
     least-squares line through the rows within the margin, in which the errors of slope and level are independent.
     """
-    stride = max(1, len(rows.labels) // THINNED_ROWS)
-    few = replace(
-        rows,
-        X=rows.X[::stride],
-        labels=np.ascontiguousarray(rows.labels[::stride]),
-        weights=stride * rows.weights[::stride],
-    )
+    few = rows.thinned(max(1, len(rows.labels) // THINNED_ROWS))
     anywhere = np.vstack([np.zeros((4, len(offset))), np.full(len(offset), np.inf)])
     scan = scan_rows(few, V, factors, anywhere)
     found = refine(scan.sums_at, squared_norms, offset, C)
