@@ -21,7 +21,7 @@ from polymargin import RobustSVC
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.robust import RobustProblem
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.dc import convex_solver
+from polymargin.solvers.robust.dc import convex_solver
 from tests.oracles import hinge_program
 
 CONTEXT = multiprocessing.get_context("fork")

@@ -25,7 +25,7 @@ from polymargin.problems.hinge import weston_watkins
 from polymargin.problems.penalties import FusionPenalty, LassoPenalty, Penalty, SupnormPenalty
 from polymargin.problems.sparse import SparseProblem
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weight
+from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
 
 SETTINGS = Settings(tol=1e-8, max_iter=100_000)
 LIMIT = 10.0

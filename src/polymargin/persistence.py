@@ -38,7 +38,7 @@ from polymargin.selection.rejection import RejectOptionClassifier, StrengthCurve
 from polymargin.selection.scoring import CostScorer
 from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
-from polymargin.solvers.refinement import Refinement
+from polymargin.solvers.ridge.refinement import Refinement
 
 TRUSTED = (
     Certificate,

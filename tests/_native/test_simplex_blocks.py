@@ -7,12 +7,12 @@ from polymargin._native.dense_system import DenseSystem
 from polymargin._native.simplex_blocks import MOST_CLASSES, SimplexBlocks
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, SimplexLosses
-from polymargin.solvers import interior_point
-from polymargin.solvers._blocks import GeneralBlocks, blocks_of
-from polymargin.solvers._models import Model
-from polymargin.solvers._newton_system import NewtonSystem
-from polymargin.solvers._rows import Rows
-from polymargin.solvers._slots import SimplexSlots
+from polymargin.solvers.hinge import interior_point
+from polymargin.solvers.hinge._blocks import GeneralBlocks, blocks_of
+from polymargin.solvers.hinge._models import Model
+from polymargin.solvers.hinge._newton_system import NewtonSystem
+from polymargin.solvers.hinge._rows import Rows
+from polymargin.solvers.hinge._slots import SimplexSlots
 from tests.simulate import blobs
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from polymargin import ProximalSVC, ProximalSVCCV, SharedStructureSVC, TraceNormSVC
-from polymargin.solvers import refinement
+from polymargin.solvers.ridge import refinement
 from tests.distributed.samples import assert_same_fit, chunked, fresh, make_sample
 
 MACHINES = {

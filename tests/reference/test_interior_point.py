@@ -14,7 +14,7 @@ from polymargin.problems.hinge import (
     weston_watkins,
 )
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.hinge.interior_point import InteriorPoint
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 

@@ -6,7 +6,7 @@ import pytest
 from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.decomposition import Decomposition
+from polymargin.solvers.hinge.decomposition import Decomposition
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 

@@ -8,7 +8,7 @@ from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingeProblem, crammer_singer, weston_watkins
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.decomposition import Decomposition
+from polymargin.solvers.hinge.decomposition import Decomposition
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 

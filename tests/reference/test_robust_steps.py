@@ -14,11 +14,11 @@ from polymargin.problems.robust import (
     consistent_truncation,
     margins,
 )
-from polymargin.solvers import _models, interior_point
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.dc import DCAlgorithm, convex_solver
-from polymargin.solvers.interior_point import InteriorPoint
-from polymargin.solvers.proximal_newton import ProximalNewton, project_on_simplices
+from polymargin.solvers.hinge import _models, interior_point
+from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+from polymargin.solvers.robust.proximal_newton import ProximalNewton, project_on_simplices
 from tests.oracles import features_of_gram, hinge_optimum
 from tests.simulate import blobs
 

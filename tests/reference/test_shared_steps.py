@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from polymargin.relations import RelationSet
-from polymargin.solvers.relation_step import relation_step
+from polymargin.solvers.shared.relation_step import relation_step
 
 
 def reference_step(F, Y, kappa, relations):

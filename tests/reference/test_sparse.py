@@ -8,7 +8,7 @@ import pytest
 from polymargin.problems.hinge import weston_watkins
 from polymargin.problems.sparse import SparseProblem
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weight
+from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
 from tests.oracles import sparse_optimum
 from tests.simulate import blobs, random_hinges, random_penalty
 

@@ -6,8 +6,8 @@ import pytest
 
 from polymargin.problems.shared import SharedProblem
 from polymargin.relations import RelationSet
-from polymargin.solvers.alternation import AlternationSolver
 from polymargin.solvers.contract import Settings
+from polymargin.solvers.shared.alternation import AlternationSolver
 from tests.simulate_shared import written_out
 
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from polymargin import ProximalSVC, ProximalSVCCV, proximal_path
 from polymargin.selection.proximal import _leave_one_out
-from polymargin.solvers.ridge_left_out import LeftOutSides, left_out_scores
+from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_scores
 from tests.simulate import blobs
 
 CS = 2.0 ** np.array([0, 8, 16, 24, 30])

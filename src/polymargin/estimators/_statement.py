@@ -11,8 +11,8 @@ from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, PartitionedRows, ProximalRows, RowProblem, Sides
-from polymargin.solvers.ridge import squares_will_fail
-from polymargin.solvers.triangles import Triangles, class_triangles, gram_matrices
+from polymargin.solvers.ridge.class_qr import Triangles, class_triangles, gram_matrices
+from polymargin.solvers.ridge.exact import squares_will_fail
 
 KEPT_BYTES = 2**27
 """Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""

@@ -27,11 +27,11 @@ from polymargin.problems.hinge import (
     lee_lin_wahba,
     weston_watkins,
 )
-from polymargin.solvers.block_descent import BlockDescent
 from polymargin.solvers.contract import Settings, Solver
-from polymargin.solvers.decomposition import Decomposition
-from polymargin.solvers.feature_newton import FeatureNewton
-from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.hinge.block_descent import BlockDescent
+from polymargin.solvers.hinge.decomposition import Decomposition
+from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.hinge.interior_point import InteriorPoint
 
 LOSSES = ("lee", "weston", "crammer")
 INTERIOR_POINT_UNKNOWNS = 1000

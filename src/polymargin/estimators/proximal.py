@@ -18,9 +18,9 @@ from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
 from polymargin.solvers.contract import Settings, Solution
-from polymargin.solvers.refinement import Refinement, margin_sums, refine, refine_blocks
-from polymargin.solvers.ridge import DualRidgeSolver, NormalEquationsSolver
-from polymargin.solvers.scanned_refinement import refine_in_memory, scored_rows
+from polymargin.solvers.ridge.exact import DualRidgeSolver, NormalEquationsSolver
+from polymargin.solvers.ridge.refinement import Refinement, margin_sums, refine, refine_blocks
+from polymargin.solvers.ridge.scanned_refinement import refine_in_memory, scored_rows
 
 
 class ProximalSVC(MomentClassifier):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from polymargin.checks import check_choice, check_real
 from polymargin.problems.proximal import Sides
-from polymargin.solvers.refinement import refine_rows
+from polymargin.solvers.ridge.refinement import refine_rows
 
 
 def _estimator_has_scores(self: "NewtonRefinement") -> bool:

@@ -25,8 +25,8 @@ from polymargin.problems.robust import (
     margins,
 )
 from polymargin.solvers.contract import Settings, Solution, Solver
-from polymargin.solvers.dc import START_TOL, DCAlgorithm, convex_solver
-from polymargin.solvers.interior_point import InteriorPoint
+from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.robust.dc import START_TOL, DCAlgorithm, convex_solver
 
 STARTS = ("utility", "identity")
 COLLAPSED = 1e-3

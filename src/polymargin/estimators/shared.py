@@ -12,9 +12,9 @@ from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.relations import resolve_relations
-from polymargin.solvers.alternation import AlternationSolver, spectral_start
-from polymargin.solvers.base_step import BaseStep, make_base_step
 from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.shared.alternation import AlternationSolver, spectral_start
+from polymargin.solvers.shared.base_step import BaseStep, make_base_step
 
 FORMULATIONS = ("original", "fast", "sum_to_zero")
 CONVEX_ITERATIONS = 10_000

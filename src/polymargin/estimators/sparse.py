@@ -13,7 +13,7 @@ from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_from
 from polymargin.problems.penalties import pair_differences
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.cutting_plane import CuttingPlanes
+from polymargin.solvers.sparse.cutting_plane import CuttingPlanes
 
 PENALTIES = ("fusion", "supnorm", "l1", "l2")
 LOSSES = ("weston", "lee", "crammer")

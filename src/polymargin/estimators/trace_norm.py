@@ -15,9 +15,9 @@ from polymargin.estimators._tasks import TaskClassifier
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.relations import RelationSet
-from polymargin.solvers.alternation import AlternationSolver, balance
 from polymargin.solvers.contract import Observer, Settings, Solution
-from polymargin.solvers.proximal_gradient import ProximalGradient
+from polymargin.solvers.shared.alternation import AlternationSolver, balance
+from polymargin.solvers.shared.proximal_gradient import ProximalGradient
 
 LOSSES = ("squared", "smoothed_hinge")
 

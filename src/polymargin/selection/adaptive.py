@@ -16,7 +16,7 @@ from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution
-from polymargin.solvers.cutting_plane import CuttingPlanes, largest_penalty_weight
+from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
 
 ROUNDS = 3
 """Adaptive rounds of "rounds" and "auto"."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymargin.coding import simplex_codes
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.hinge_left_out import free_entries, frozen_left_out_scores
+from polymargin.solvers.hinge.left_out import free_entries, frozen_left_out_scores
 
 GACV_EPSILON = 1e-5
 """Tolerance of the steps in (28) of Lee et al.: scores within it of -1/(k-1) count as on the margin."""

@@ -20,8 +20,8 @@ from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, Simpl
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution, Status
-from polymargin.solvers.hinge_left_out import frozen_left_out_scores, support_rows
-from polymargin.solvers.kernel_interior import InsidePoint
+from polymargin.solvers.hinge.kernel_interior import InsidePoint
+from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
 
 CRITERIA = ("loo", "gacv", "loo_exact")
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))

@@ -15,8 +15,8 @@ from polymargin.estimators._statement import brought_together
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import KernelFeatures
 from polymargin.solvers.contract import Settings, Solution, Status
-from polymargin.solvers.ridge_left_out import LeftOutSides, left_out_sums
-from polymargin.solvers.ridge_path import decompose
+from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_sums
+from polymargin.solvers.ridge.path import decompose
 
 DEFAULT_CS = tuple(2.0**power for power in range(36))
 DEFAULT_WIDTHS = tuple(2.0**power for power in range(-4, 5))

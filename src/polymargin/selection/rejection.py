@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fi
 
 from polymargin.checks import check_real
 from polymargin.selection.thresholds import Tally, find_threshold
-from polymargin.solvers.hinge_left_out import frozen_left_out_scores
+from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
 RULES = ("quantile", "target_error", "coverage", "rejection_cost")
 DEFAULT_QUANTILE = 0.95

@@ -19,9 +19,9 @@ from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.selection.progress import progress_bar
-from polymargin.solvers.alternation import AlternationSolver, alternate_side_by_side
-from polymargin.solvers.base_step import BaseStep, CommonBaseStep, make_base_step
 from polymargin.solvers.contract import Settings
+from polymargin.solvers.shared.alternation import AlternationSolver, alternate_side_by_side
+from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
 
 DEFAULT_CS = tuple(10.0**power for power in range(-5, 6))
 DEFAULT_FRACTIONS = tuple(10.0 ** (-9.0 + 0.8 * step) for step in range(11))

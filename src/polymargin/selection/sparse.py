@@ -15,7 +15,7 @@ from polymargin.estimators.sparse import LOSSES, PENALTIES, SparseClassifier, Sp
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.adaptive import ROUNDS, AdaptiveSearch, Candidate, Fold, grid_of, solve_path
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.cutting_plane import largest_penalty_weight
+from polymargin.solvers.sparse.cutting_plane import largest_penalty_weight
 
 INITIAL_CS = tuple(4.0**power for power in range(-7, 3))
 """C of the l2 fits that a search tries, for standardised variables."""

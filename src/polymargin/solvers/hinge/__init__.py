@@ -1,0 +1,1 @@
+"""The hinge machines: methods on kernels and on features, and what they share."""

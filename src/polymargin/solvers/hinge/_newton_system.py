@@ -1,0 +1,146 @@
+"""The reduced system of the interior point: its unknowns, and Newton's method in them for any rows and losses."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from polymargin.coding import zero_sum_basis
+from polymargin.problems.hinge import HingeProblem, PartitionedHinge
+from polymargin.solvers.hinge._rows import PartitionedRows, Rows
+from polymargin.solvers.hinge._slots import Array
+
+Solve = Callable[[Array], Array]
+
+INTERCEPT_DAMPING = 1e-13
+"""Weight of the squared step of the intercept, which else runs away where the optimal ones are unbounded."""
+
+
+class Unknowns:
+    """What stays fixed over the iterations of the unknowns Z (k-1, p), whatever the rows."""
+
+    def __init__(self, problem: HingeProblem | PartitionedHinge, n_classes: int, n_features: int, atoms: Array):
+        self.basis = zero_sum_basis(n_classes)
+        self.penalty = np.ones(n_features + problem.fit_intercept)
+        if problem.fit_intercept:
+            self.penalty[-1] = 0.0
+        coordinates = (atoms @ self.basis).T
+        self.outer = np.ascontiguousarray(coordinates[:, None] * coordinates)
+        self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
+
+    def tilted(self, tilt: Array) -> "Unknowns":
+        """Return the same with the pull of a tilt."""
+        unknowns = copy(self)
+        unknowns.tilt = np.ascontiguousarray(tilt)
+        return unknowns
+
+    def normal_matrix(self, grams: Array) -> Array:
+        """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
+        m, p = self.tilt.shape
+        matrix = (
+            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+        )
+        matrix.flat[:: m * p + 1] += np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), m)
+        return matrix
+
+
+class NewtonSystem:
+    """Iterate, and the conditions of optimality linearised there, for any features and losses, wherever rows are.
+
+    Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
+    """
+
+    def __init__(self, unknowns: Unknowns, rows: Rows | PartitionedRows, Z: Array):
+        self.unknowns, self.rows, self.Z = unknowns, rows, Z
+
+    @property
+    def blocks(self) -> Any:
+        """The rows' own variables."""
+        return self.rows.blocks
+
+    def objectives(self) -> tuple[float, float]:
+        """Return primal and dual objective, the latter less what the linear conditions miss."""
+        unknowns = self.unknowns
+        losses, complementarity, pull = self.rows.objectives()
+        gradient = unknowns.penalty * self.Z
+        self.residual = gradient + unknowns.tilt + pull
+        primal = losses + float(np.vdot(self.Z, 0.5 * gradient + unknowns.tilt))
+        return primal, primal - complementarity - 0.5 * float(np.vdot(self.residual, self.residual))
+
+    def linearise(self) -> float:
+        """Factor the reduced matrix where `objectives` were taken; return the mean of the products."""
+        products, grams, self.predicted = self.rows.linearise()
+        self.solve = _factorise(self.unknowns.normal_matrix(grams))
+        return products.mean
+
+    def predict(self) -> float:
+        """Find the direction to vanishing products, and return how far it can be gone."""
+        return self._direction(self.predicted)
+
+    def correct(self, aim: float, refinements: int) -> float:
+        """Find the direction to products of their share of `aim`, and return how far it can be gone.
+
+        Rounding in Z reaches alpha multiplied by the largest theta; what it leaves of the linear conditions is
+        therefore measured in alpha itself and solved for again.
+        """
+        rows = self.rows
+        length = self._direction(rows.correct(aim))
+        error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
+        for _ in range(refinements):
+            left = self.residual + self.unknowns.penalty * self.direction + rows.pull_of_direction()
+            previous, error = error, float(np.abs(left).max())
+            if error <= enough or error > 0.5 * previous:
+                break
+            Z = self.solve(-left - rows.refine())
+            length = rows.recover(Z, True)
+            rows.accept()
+            self.direction += Z
+        return length
+
+    def recentre(self, hoped: float, longer_than: float) -> float | None:
+        """Add a centrality correction to the direction if it allows a longer step; None otherwise."""
+        Z = self.solve(-self.rows.recentre(hoped))
+        length = self.rows.recover(Z, True)
+        if length < longer_than:
+            return None
+        self.rows.accept()
+        self.direction += Z
+        return length
+
+    def reached(self, length: float) -> float:
+        """Return the mean of the products after a step along the direction."""
+        return self.rows.reached(length).mean
+
+    def advance(self, length: float) -> None:
+        """Move along the direction."""
+        self.rows.advance(length)
+        self.Z += length * self.direction
+
+    def _direction(self, pull: Array) -> float:
+        self.direction = self.solve(-self.residual - pull)
+        length = self.rows.recover(self.direction, False)
+        self.rows.accept()
+        return length
+
+
+def _factorise(matrix: Array) -> Solve:
+    """Return the solution operator of a positive definite matrix, equilibrated, with a ridge if need be."""
+    scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
+    scaled = matrix * scale[:, None] * scale
+    for ridge in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+        raised = scaled + ridge * np.eye(len(scale)) if ridge else scaled
+        factor, failed = dpotrf(raised.T, lower=1)
+        if not failed:
+            break
+    else:
+        raise np.linalg.LinAlgError("the reduced matrix is not positive definite")
+
+    def solve(right: Array) -> Array:
+        vector = scale * right.ravel()
+        solution = dpotrs(factor, vector, lower=1)[0]
+        solution += dpotrs(factor, vector - scaled @ solution, lower=1)[0]
+        return (scale * solution).reshape(right.shape)
+
+    return solve

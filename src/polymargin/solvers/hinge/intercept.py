@@ -1,0 +1,168 @@
+"""The exact unpenalised intercept for given score functions, central where it is not unique."""
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin._native.relative import cheapest_cycle
+from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.solvers.hinge.moves import NONE, class_arcs
+
+_SAME_WEIGHT = 1e-11
+"""Cumulative weights that differ by less than this part of the total are one weight summed in another order."""
+
+
+def central_intercept(
+    losses: BoxLosses | SimplexLosses,
+    dual: NDArray[np.float64],
+    H: NDArray[np.float64],
+    *,
+    guess: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return the intercepts b (k,), of zero sum, that minimise the losses at the scores ``H + b``.
+
+    A `guess` makes it faster where it is good; with it b may be another minimiser than the central one. For
+    relative losses b is that of the dual point: exact where it is optimal, rough elsewhere.
+    """
+    match losses:
+        case BoxLosses() if losses.is_absolute:
+            G = -losses.margins(H)
+            reach = 0.05 * losses.offset
+            for _ in range(3):
+                if guess is None:
+                    break
+                b = quantile_intercept(G, losses.upper, window=(guess - reach, guess + reach))
+                if b is not None:
+                    return b
+                reach *= 4.0
+            return cast(NDArray[np.float64], quantile_intercept(G, losses.upper))
+        case _:
+            arcs, _ = class_arcs(losses, dual, H)
+            optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
+            return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
+
+
+def quantile_intercept(
+    G: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    window: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> NDArray[np.float64] | None:
+    """Minimise ``sum_ij upper_ij [b_j - G_ij]_+`` over b of zero sum; of several minimisers take the central one.
+
+    b_j is the upper-weighted quantile of ``G[:, j]`` at a cumulative weight mu that all classes share, mu such
+    that b sums to zero. Where the quantiles at mu are intervals ``[left_j, right_j]``, the solution is
+    ``left + theta (right - left)``, with infinite ends replaced by a number larger than the sum of the others:
+    a choice that depends neither on the order of the rows nor on that of the classes.
+
+    Within a `window` (lowest, highest) only the values in it are sorted; None if the solution is not inside.
+    """
+    quantiles = _Quantiles(G, upper, window)
+    heaviest = float(quantiles.totals.max())
+    if heaviest == 0.0:
+        return np.zeros(G.shape[1])
+    slack = _SAME_WEIGHT * heaviest
+    mu = quantiles.weight_where_right_ends_reach_zero()
+    left, right = quantiles.left_ends(mu - slack), quantiles.right_ends(mu + slack)
+    if window is not None and not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return None
+    return _between(left, right)
+
+
+class _Quantiles:
+    """Weighted quantiles of all classes; with a window, of the values in it above the weight below it."""
+
+    def __init__(
+        self,
+        G: NDArray[np.float64],
+        upper: NDArray[np.float64],
+        window: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+    ):
+        k = G.shape[1]
+        used = upper > 0
+        self.before = np.zeros(k)
+        if window is not None:
+            below = window[0] > G
+            self.before = np.einsum("ij,ij->j", upper, below)
+            used &= ~below & (window[1] >= G)
+        self.owner, rows = np.nonzero(used.T)
+        values = G[rows, self.owner]
+        order = np.lexsort((values, self.owner))
+        self.values = values[order]
+        self.starts = np.searchsorted(self.owner, np.arange(k + 1))
+        running = np.concatenate([[0.0], np.cumsum(upper[rows[order], self.owner])])
+        self.cumulative = running[1:] - running[self.starts[self.owner]] + self.before[self.owner]
+        self.totals = self.before + np.diff(running[self.starts])
+        self.empty = np.diff(self.starts) == 0
+
+    def left_ends(self, mu: float) -> NDArray[np.float64]:
+        """First values whose cumulative weight reaches `mu`; minus infinity where none has to lie below."""
+        return np.where(mu > self.before, self._values_after(self.cumulative < mu), -np.inf)
+
+    def right_ends(self, mu: float) -> NDArray[np.float64]:
+        """First values whose cumulative weight exceeds `mu`; infinity where none does."""
+        return self._values_after(self.cumulative <= mu)
+
+    def _values_after(self, passed: NDArray[np.bool_]) -> NDArray[np.float64]:
+        position = self.starts[:-1] + np.bincount(self.owner[passed], minlength=len(self.empty))
+        return np.where(position < self.starts[1:], np.append(self.values, np.inf)[position], np.inf)
+
+    def weight_where_right_ends_reach_zero(self) -> float:
+        """Return the least mu at which the right ends, which jump at cumulative weights, have no negative sum."""
+        if self.empty.any() or self.values[self.starts[:-1]].sum() >= 0.0:
+            return 0.0
+        jumps = np.diff(self.values, append=np.inf)
+        jumps[self.starts[1:] - 1] = np.inf
+        order = np.argsort(self.cumulative)
+        sums = self.values[self.starts[:-1]].sum() + np.cumsum(jumps[order])
+        return float(self.cumulative[order[np.argmax(sums >= 0.0)]])
+
+
+def _between(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Point of zero sum on the segment from `left` to `right`, whose infinite ends are made finite."""
+    finite = np.concatenate([left[np.isfinite(left)], right[np.isfinite(right)]])
+    far = 1.0 + np.abs(finite).sum()
+    left = np.where(np.isfinite(left), left, -far)
+    right = np.where(np.isfinite(right), right, far)
+    width = float((right - left).sum())
+    theta = -float(left.sum()) / width if width > 0.0 else 0.0
+    b = left + min(max(theta, 0.0), 1.0) * (right - left)
+    return b - b.mean()
+
+
+def potential_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return potentials of the classes: b of zero sum with ``b_d - b_c <= arcs[d, c] + slack``, slack least.
+
+    `arcs` are the lowest rates at which weight moves from class d to class c. At an optimum no cycle of them is
+    negative, the least slack is zero, and the inequalities are the optimality conditions of b; elsewhere it is
+    minus the lowest mean of a cycle, and b spreads the violation evenly. Where b is not unique take
+    ``b_c = mean over s of (dist(c, s) - dist(s, c)) / 2``, dist the shortest paths: as an average of potentials it
+    is one, and it depends neither on the order of the rows nor on that of the classes. A class to which (from
+    which) nothing can move is taken to be as far as the farthest of the others, at least 2, the margin.
+    """
+    missing = arcs >= NONE / 10
+    slack = max(0.0, -cheapest_cycle(arcs)[0])
+    distance = _shortest_paths(np.where(missing, np.inf, arcs + slack))
+    finite = distance[np.isfinite(distance)]
+    far = max(2.0, float(np.abs(finite).max()))
+    distance = _shortest_paths(np.where(missing, far, arcs + slack))
+    return (distance - distance.T).mean(axis=1) / 2
+
+
+def halfway_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return b halfway between the bounds that either direction sets to a pair of classes, averaged over pairs.
+
+    Far from the optimum, where the bounds contradict each other, this is often better than potentials, which
+    serve the worst cycle alone.
+    """
+    missing = np.maximum(arcs, arcs.T) >= NONE / 10
+    return np.where(missing, 0.0, arcs - arcs.T).mean(axis=1) / 2
+
+
+def _shortest_paths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distances between all pairs of classes (Floyd & Warshall)."""
+    distance = lengths.copy()
+    np.fill_diagonal(distance, 0.0)
+    for stop in range(len(distance)):
+        distance = np.minimum(distance, distance[:, [stop]] + distance[stop])
+    return distance

@@ -1,0 +1,194 @@
+"""Left-out scores of a hinge machine from one fit: the active set frozen, one factorisation for all examples."""
+
+from contextlib import suppress
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from polymargin.coding import zero_sum_basis
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.solvers.hinge.class_blocks import is_classwise
+from polymargin.solvers.hinge.left_out_by_class import score_changes
+
+AT_BOUND = 1e-8
+"""Distance from a bound, relative to the size of the box or simplex, up to which a variable surely is at it."""
+
+LEFT_INSIDE = 1e-3
+"""Part of its bound up to which a variable that is not free may be nothing but an interior point's distance."""
+
+RIDGE = 1e-8
+"""Relative ridge that makes a singular kernel matrix of the free variables factorisable.
+
+Scores move by as much times a coefficient, and rounding errors grow by its inverse: this balances the two."""
+
+
+def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
+    """Scores (n, k) that every training row would get from a machine fitted without it.
+
+    When row i leaves, its coefficients R_i go to zero; the multipliers of the others that lie at a bound are taken
+    to stay there, and the free ones and the intercepts move so that the free ones' margins stay tight ::
+
+        <d_a, delta f> = 0 for every free a of another row,      columns of R + delta R sum to zero.
+
+    This is exact wherever no multiplier reaches or leaves a bound. Rows with R_i = 0 keep their scores.
+    """
+    R = problem.coefficients(point.dual)
+    scores = problem.gram.matmul(R) + point.intercept
+    support = _support(problem.losses, point.dual, R, scores)
+    if len(support) == 0:
+        return scores
+    example, direction = free_directions(problem.losses, point.dual, scores)
+    changes = _changes_by_class(problem, support, example, direction, -R[support])
+    if changes is not None:
+        scores[support] += changes
+        return scores
+    K_free = problem.gram.block(support, example)
+    inverse = _InverseSystem(problem, example, direction)
+    removed = -R[support]
+    # Right-hand sides of all removals at once: what the removed coefficients do to every free margin.
+    margins = K_free.T * (direction @ removed.T)
+    sums = removed @ inverse.basis
+    step, shift = inverse.solve(margins, sums.T)
+    step, shift = inverse.without_own(np.searchsorted(support, example), step, shift)
+    moved = -(K_free * step.T) @ direction
+    scores[support] += problem.gram.diagonal()[support, None] * removed + moved + (inverse.basis @ shift).T
+    return scores
+
+
+def support_rows(problem: HingeProblem, point: HingePoint) -> NDArray[np.intp]:
+    """Return the rows that the scores depend on at the solution next to a point."""
+    R = problem.coefficients(point.dual)
+    return _support(problem.losses, point.dual, R, problem.gram.matmul(R) + point.intercept)
+
+
+def _support(
+    losses: BoxLosses | SimplexLosses,
+    dual: NDArray[np.float64],
+    R: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    used = R != 0
+    if isinstance(losses, BoxLosses):
+        large = dual > LEFT_INSIDE * losses.upper
+        used = used & (free_entries(losses, dual, scores) | large).any(axis=1, keepdims=True)
+    return np.flatnonzero(used.any(axis=1))
+
+
+def free_directions(
+    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], scores: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the directions along which a dual point can move both ways, (m, k), and their examples (m,).
+
+    Moving multiplier a by t changes the coefficients of its example by ``-t direction[a]``. Of the distance from
+    the bound and that from the margin, one is zero at a solution; near one, as an interior-point method leaves
+    it, the smaller of the two, in units of the box and of the margin, tells which.
+    """
+    if isinstance(losses, BoxLosses):
+        example, hinge = np.nonzero(free_entries(losses, dual, scores))
+        return example, losses.directions[losses.labels[example], hinge]
+    margins = losses.margins(scores) / losses.offset
+    below = margins.max(axis=1, keepdims=True) - margins
+    positive = dual > np.maximum(AT_BOUND, below) * losses.weight[:, None]
+    largest = dual.argmax(axis=1)
+    positive[np.arange(len(dual)), largest] = False
+    pair, slot = np.nonzero(positive)
+    identity = np.eye(losses.n_classes)
+    return losses.example[pair], identity[slot] - identity[largest[pair]]
+
+
+def free_entries(losses: BoxLosses, dual: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which variables of boxes are free, and thus have their hinges on the margin."""
+    margins = losses.margins(scores) / losses.offset
+    inside = np.minimum(dual, losses.upper - dual)
+    return inside > np.maximum(AT_BOUND, np.abs(margins)) * losses.upper
+
+
+class _InverseSystem:
+    """Inverse of the system of the free multipliers t and the intercepts, ``[[Q, -B], [B', 0]] (t, beta)``.
+
+    Q_ab = <d_a, d_b> K(a, b) and B = directions in the zero-sum basis, the columns of R having to sum to zero.
+    """
+
+    def __init__(self, problem: HingeProblem, example: NDArray[np.intp], direction: NDArray[np.float64]):
+        self.basis = _intercept_basis(problem)
+        rows, place = np.unique(example, return_inverse=True)
+        K = problem.gram.block(rows, rows).astype(np.float64)
+        scale = max(
+            float((K.diagonal()[place] * np.einsum("ak,ak->a", direction, direction)).max(initial=0.0)), 1.0
+        )
+        # Q may be singular where the system is not. As B't is given, Q + scale B B' has the same solution; B B'
+        # being <d_a, d_b>, that is to add a constant to the kernel.
+        if problem.fit_intercept:
+            K += scale
+        K.flat[:: len(K) + 1] += RIDGE * scale
+        B = direction @ self.basis
+        self.lift = scale * B
+        self.inverse = _inverse(K[np.ix_(place, place)] * (direction @ direction.T))
+        self.spread = self.inverse @ B
+        # of low rank where all free multipliers are of few classes, whose rounding error must not be inverted
+        self.schur = np.linalg.pinv(B.T @ self.spread, rcond=1e-12, hermitian=True)
+
+    def solve(
+        self, margins: NDArray[np.float64], sums: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Solve for t and beta, a column a right-hand side."""
+        margins = margins + self.lift @ sums
+        half = self.inverse @ margins
+        shift = self.schur @ (sums - self.spread.T @ margins)
+        return half + self.spread @ shift, shift
+
+    def without_own(
+        self, owner: NDArray[np.intp], step: NDArray[np.float64], shift: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Correct the solutions so that in column c the multipliers of owner c do not move; their margins may."""
+        counts = np.bincount(owner, minlength=step.shape[1])
+        first, by_owner = np.cumsum(counts) - counts, np.argsort(owner, kind="stable")
+        forces = np.zeros(len(step))
+        for size in np.unique(counts[counts > 0]):
+            columns = np.flatnonzero(counts == size)
+            pinned = by_owner[first[columns, None] + np.arange(size)]
+            spread = self.spread[pinned]
+            blocks = self.inverse[pinned[:, :, None], pinned[:, None, :]] - spread @ self.schur @ spread.transpose(
+                0, 2, 1
+            )
+            inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
+            forces[pinned] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
+        by_column = csr_array((forces, (owner, np.arange(len(owner)))), shape=step.shape[::-1])
+        pull = self.schur @ (by_column @ self.spread).T
+        return step + (by_column @ self.inverse).T - self.spread @ pull, shift - pull
+
+
+def _changes_by_class(
+    problem: HingeProblem,
+    support: NDArray[np.intp],
+    example: NDArray[np.intp],
+    direction: NDArray[np.float64],
+    lost: NDArray[np.float64],
+) -> NDArray[np.float64] | None:
+    """Return what the scores of the support vectors change by, class by class; None where that does not pay."""
+    if not is_classwise(problem.losses, len(example), len(support)):
+        return None
+    K = problem.gram.block(support, support).astype(np.float64)
+    scale = max(float(K.diagonal().max()), 1.0)
+    basis = _intercept_basis(problem)
+    if problem.fit_intercept:
+        K += scale
+    K.flat[:: len(K) + 1] += RIDGE * scale
+    # a kernel matrix that is singular to rounding can break down in the coupling, not in the matrix as a whole
+    with suppress(np.linalg.LinAlgError):
+        return score_changes(K, np.searchsorted(support, example), direction.argmax(axis=1), lost, basis)
+    return None
+
+
+def _intercept_basis(problem: HingeProblem) -> NDArray[np.float64]:
+    k = problem.losses.n_classes
+    return zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
+
+
+def _inverse(Q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Invert a positive definite matrix, at a third of the cost of solving for the identity."""
+    factor, _ = scipy.linalg.cho_factor(Q, lower=True)
+    triangle = np.tril(scipy.linalg.lapack.dpotri(factor, lower=1)[0]) if len(Q) else Q
+    return triangle + np.tril(triangle, -1).T

@@ -1,0 +1,64 @@
+"""The inner loop of the decomposition for relative losses: Weston & Watkins, Crammer & Singer."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin._native.relative import RelativeWorkingSet, cheapest_cycle
+from polymargin.problems.hinge import BoxLosses, HingeProblem
+from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.moves import class_arcs, coefficient_bounds, movable, own_class
+from polymargin.solvers.hinge.working_set import Burst, check_curvature
+
+
+class RelativeLoop:
+    """Exchanges and cycles of weight between classes, for losses of differences of scores."""
+
+    takes_all = True
+
+    def __init__(self, problem: HingeProblem):
+        self.problem, self.losses = problem, problem.losses
+
+    def start(self) -> NDArray[np.float64]:
+        """Return the point of zero coefficients."""
+        return self.losses.dual_of(np.zeros((self.losses.n_examples, self.losses.n_classes)))
+
+    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the point within its bounds and with class sums of zero; the start if they cannot be had."""
+        if isinstance(self.losses, BoxLosses):
+            dual = np.clip(dual, 0.0, self.losses.upper)
+        else:
+            dual = np.maximum(dual, 0.0)
+            dual *= self.losses.weight[:, None] / dual.sum(axis=1, keepdims=True)
+        if not self.problem.fit_intercept:
+            return dual
+        repaired = balanced(self.problem, dual)
+        return self.start() if repaired is None else repaired
+
+    def extremes(
+        self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
+    ) -> NDArray[np.intp]:
+        """Return the rows of a worst cycle, and the examples whose best moves have the lowest rates."""
+        arcs, movers = class_arcs(self.losses, dual, H)
+        cycle = cheapest_cycle(arcs)[1]
+        up, down = movable(self.losses, self.losses.coefficients(dual), H)
+        rates = (up + intercept).min(axis=1) - (down + intercept).max(axis=1)
+        count = min(2 * self.losses.n_classes * count, len(rates) - 1)
+        return np.union1d(movers[cycle, np.roll(cycle, -1)], np.argpartition(rates, count)[:count])
+
+    def improve(
+        self,
+        rows: NDArray[np.intp],
+        K: NDArray[np.float64],
+        dual: NDArray[np.float64],
+        H: NDArray[np.float64],
+        burst: Burst,
+    ) -> tuple[NDArray[np.float64], int]:
+        """Run the compiled loop."""
+        losses = self.losses.restricted(rows)
+        lower, upper = (np.ascontiguousarray(bound.T) for bound in coefficient_bounds(losses))
+        R = np.array(losses.coefficients(dual).T, order="C")
+        gradient = np.ascontiguousarray((H - losses.offset * own_class(losses)).T)
+        loop = RelativeWorkingSet(K, lower, upper, R, gradient, self.problem.fit_intercept)
+        steps = loop.improve(burst.reduction, burst.max_steps)
+        check_curvature(loop.most_negative_curvature, K)
+        return losses.dual_of(R.T), steps

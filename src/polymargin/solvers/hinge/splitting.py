@@ -1,0 +1,215 @@
+"""Splitting for the machine of Lee, Lin & Wahba with a kernel, where examples have many free variables.
+
+    min 1/2 tr(B'KB) - offset sum u,   B = u P,  P = I - 11'/k,   0 <= u <= upper,   1'B = 0.
+
+The over-relaxed iteration of Douglas & Rachford (ADMM) on a state t takes the box and the rest in turns:
+
+    z = clip(t, 0, upper),   v = 2z - t,   x = argmin {the rest + rho/2 |x - v|^2},   t += RELAXATION (x - z).
+
+x costs one product with one matrix, the same for all classes: ``xP = rho (K + rho I)^-1 (vP + 1 mu')``, mu such
+that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
+``rho (t - z)``. The iterates z only have to be near a solution: for a certificate their class sums are put right
+and all is computed in double precision, so that the steps can be taken in single precision.
+After S. Boyd et al., Distributed optimization and statistical learning via the alternating direction method of
+multipliers, 2011, section 5.2.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from polymargin.gram import DenseGram
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.intercept import central_intercept
+
+RELAXATION = 1.9
+PENALTY = 0.7
+"""The penalty rho, as a multiple of its scale: see `_penalty`."""
+SINGLE_PRECISION = 1e-4
+"""Relative gap down to which steps in single precision are good enough."""
+FEWEST_STEPS, MOST_STEPS = 10, 30
+"""Between two certificates."""
+MAX_STEPS = 400
+STEPS, STEPS_A_DIGIT = 25, 25
+"""What a solution takes, about: steps, and more of them for every digit of the gap."""
+MAX_AT_ONCE = 2500
+"""Size up to which a matrix is inverted without a pause."""
+BLOCK_OPERATIONS = 2e10
+"""Of one stretch of the inversion: a small part of a second."""
+
+
+def seconds_to_split(n: int, k: int, tol: float) -> float:
+    """Return about how long a solution takes on one core."""
+    steps = STEPS - STEPS_A_DIGIT * np.log10(min(tol, 0.1))
+    seconds = n**3 / 8e10 + steps * 2.0 * n**2 * k / 5e10
+    return float(seconds if tol >= SINGLE_PRECISION else 2.0 * seconds)
+
+
+class Splitting:
+    """Over-relaxed steps to a fixed point, for box losses that see single scores on a matrix held in memory."""
+
+    def solve(
+        self, problem: HingeProblem, settings: Settings, *, start: HingePoint, observer: Observer | None = None
+    ) -> Solution[HingePoint]:
+        """Solve `problem` from the neighbourhood of `start`; stop where the rest would take too many steps."""
+        with Progress(settings, observer) as progress:
+            point, best = start, problem.certify(start)
+            iterate = _Iterate(problem, start, np.float32 if settings.tol >= SINGLE_PRECISION else np.float64)
+            if not iterate.prepare(progress):
+                return progress.finish(point, best)
+            steps, looks = MOST_STEPS, [(0, 1.0)]
+            for _ in progress:
+                if not iterate.advance(steps, progress):
+                    break
+                candidate, certificate = iterate.certified()
+                progress.record(certificate.primal, certificate.dual)
+                if certificate.gap < best.gap:
+                    point, best = candidate, certificate
+                if certificate.within(settings.tol):
+                    break
+                looks.append((looks[-1][0] + steps, max(certificate.gap, 1e-16)))
+                to_go = _steps_to_go(looks, settings.tol)
+                if len(looks) > 2 and looks[-1][0] + to_go > MAX_STEPS:
+                    progress.status = Status.STALLED
+                    break
+                steps = int(np.clip(0.7 * to_go, FEWEST_STEPS, MOST_STEPS))
+            return progress.finish(point, best)
+
+
+def _steps_to_go(looks: list[tuple[int, float]], tol: float) -> float:
+    """Return how many steps are left to a gap of `tol` at the rate of the second half of the way."""
+    (first, before), (last, gap) = looks[(len(looks) - 1) // 2], looks[-1]
+    rate = np.log(before / gap) / (last - first)
+    return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
+
+
+class _Iterate:
+    """The state t (k, n), and the matrix that takes it on."""
+
+    def __init__(self, problem: HingeProblem, start: HingePoint, precision: type[np.float32] | type[np.float64]):
+        assert isinstance(problem.losses, BoxLosses)
+        assert isinstance(problem.gram, DenseGram)
+        self.problem, self.losses, self.precision = problem, problem.losses, precision
+        self.intercept = start.intercept
+        H = problem.gram.matmul(problem.coefficients(start.dual))
+        margins = self.losses.margins(H + start.intercept)
+        self.rho = _penalty(problem, start.dual, margins)
+        self.upper = self._transposed(self.losses.upper)
+        self.t = self._transposed(start.dual + margins / self.rho)
+
+    def _transposed(self, values: NDArray[np.float64]) -> NDArray:
+        return np.ascontiguousarray(values.T, dtype=self.precision)
+
+    def prepare(self, progress: Progress) -> bool:
+        """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
+        assert isinstance(self.problem.gram, DenseGram)
+        matrix: NDArray[Any] = self.problem.gram.matrix.astype(self.precision)
+        matrix[np.diag_indices_from(matrix)] += self.rho
+        try:
+            if not invert(matrix, progress):
+                return False
+        except scipy.linalg.LinAlgError:
+            progress.status = Status.NUMERICAL_ERROR
+            return False
+        self.inverse = matrix
+        self.of_ones = matrix.sum(axis=0)
+        self.total = self.of_ones.sum()
+        return True
+
+    def advance(self, steps: int, progress: Progress) -> bool:
+        """Take steps; False if a limit was met."""
+        rho, relaxation = self.precision(self.rho), self.precision(RELAXATION)
+        shift = self.precision(self.losses.offset / self.rho)
+        for _ in range(steps):
+            if progress.out_of_time():
+                return False
+            z = np.clip(self.t, 0.0, self.upper)
+            v = 2 * z - self.t
+            mean = v.mean(axis=0)
+            v -= mean
+            x = v @ self.inverse
+            if self.problem.fit_intercept:
+                x -= np.outer(v @ (self.of_ones / self.total), self.of_ones)
+            x *= rho
+            x += mean + shift
+            x -= z
+            self.t += relaxation * x
+        return True
+
+    def certified(self) -> tuple[HingePoint, Certificate]:
+        """Return the feasible point near the iterate, and its certificate."""
+        dual = np.clip(self.t.T.astype(np.float64), 0.0, self.losses.upper)
+        if self.problem.fit_intercept:
+            spread = balanced(self.problem, dual)
+            dual = dual if spread is None else spread
+        H = self.problem.gram.matmul(self.problem.coefficients(dual))
+        if self.problem.fit_intercept:
+            self.intercept = central_intercept(self.losses, dual, H, guess=self.intercept)
+        point = HingePoint(dual, self.intercept)
+        return point, self.problem.certify(point, H)
+
+
+def _penalty(problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[np.float64]) -> float:
+    """Return rho: its scale is between the kernel's, and that of margins over variables.
+
+    The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to 100.
+    """
+    assert isinstance(problem.losses, BoxLosses)
+    curvature = float(problem.gram.diagonal().mean())
+    ratio = float(np.linalg.norm(margins[problem.losses.upper > 0])) / max(float(np.linalg.norm(dual)), 1e-300)
+    return PENALTY * curvature * float(np.sqrt(np.clip(ratio / curvature, 1e-6, 1.0)))
+
+
+def invert(matrix: NDArray, progress: Progress) -> bool:
+    """Replace a positive definite matrix by its inverse, block by block; False if there is no time for it.
+
+    The sweep operator: of the block p it makes ``-A_pp^-1``, of its columns ``A_ip A_pp^-1``, of the rest
+    ``A_ij - A_ip A_pp^-1 A_pj``; when all blocks are swept, minus the inverse is left. Only the upper triangle is
+    kept until then.
+    """
+    if len(matrix) <= MAX_AT_ONCE:
+        _invert_at_once(matrix)
+        return True
+    blocks = _blocks(len(matrix))
+    for p in blocks:
+        if progress.out_of_time():
+            return False
+        corner = matrix[p, p].copy()
+        columns = np.vstack([matrix[: p.start, p], corner, matrix[p, p.stop :].T])
+        _invert_at_once(corner)
+        solved = columns @ corner
+        for i in blocks:
+            matrix[i, i.start :] -= solved[i] @ columns[i.start :].T
+        matrix[: p.start, p] = solved[: p.start]
+        matrix[p, p.stop :] = solved[p.stop :].T
+        matrix[p, p] = -corner
+    np.negative(matrix, out=matrix)
+    _mirror(matrix)
+    return True
+
+
+def _invert_at_once(matrix: NDArray) -> None:
+    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
+    # LAPACK's lower triangle is ours above the diagonal
+    factor, failed = potrf(matrix.T, lower=1, overwrite_a=1)
+    if failed:
+        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
+    potri(factor, lower=1, overwrite_c=1)
+    _mirror(matrix)
+
+
+def _mirror(matrix: NDArray) -> None:
+    """Copy what is above the diagonal to below it."""
+    for i in _blocks(len(matrix)):
+        matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
+        matrix[i.stop :, i] = matrix[i, i.stop :].T
+
+
+def _blocks(n: int) -> list[slice]:
+    width = int(np.clip(BLOCK_OPERATIONS / n**2, 64, 400))
+    return [slice(first, min(first + width, n)) for first in range(0, n, width)]

@@ -1,0 +1,1 @@
+"""The proximal machines: linear systems, their paths, left-out scores and refinement."""

@@ -1,0 +1,260 @@
+"""Ridge regression of all classes at once: Cholesky of the smaller of the two systems, corrected by the rows.
+
+Squaring the rows costs half of the digits. Where the condition number says that this matters, the solution is
+corrected by residuals that are computed from the rows themselves (corrected seminormal equations, Björck 1987),
+which restores the accuracy of an orthogonal factorisation; where Cholesky breaks down, one is made.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import lapack
+
+from polymargin.moments import ClassMoments
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, WeightedSystem
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.ridge.class_qr import Triangles, class_triangles, weighted_systems
+
+ILL_CONDITIONED = 1e-7
+"""Reciprocal condition number below which rows correct the solution."""
+
+BROKEN_DOWN = 1e-14
+"""Reciprocal condition number below which Cholesky is not trusted at all."""
+
+SAMPLED_ROWS = 4
+"""Rows for each unknown by which to foresee a breakdown."""
+
+WORTH_SAMPLING = 4
+"""How many times the sample all rows have to be."""
+
+MAX_CORRECTIONS = 6
+
+NEGLIGIBLE_NEXT = 1e-6
+"""Relative size of a correction after which the next, about its square, would be one of rounding."""
+
+Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+Certified = tuple[NDArray[np.float64], Certificate]
+"""A solution (q, k) and what proves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NormalEquationsSolver:
+    """Cholesky of ``E'NE + I/C`` (q, q): once for all classes without balancing, else once for each.
+
+    Attributes
+    ----------
+    rows : the same problem by rows, for corrections; None where the rows are gone (streams).
+    triangles : of the rows, where they have been found already.
+    """
+
+    rows: RowProblem | None = None
+    triangles: Triangles | None = None
+
+    def solve(
+        self,
+        problem: NormalEquations,
+        settings: Settings,
+        *,
+        start: None = None,
+        observer: Observer | None = None,
+    ) -> Solution[NDArray[np.float64]]:
+        """Solve for the coefficients (q, k)."""
+        with Progress(settings, observer) as progress:
+            progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
+            known = self.triangles
+            found = self._by_squares(problem) if known is None else self._by_triangles(known, problem)
+            return progress.finish(*found)
+
+    def _by_squares(self, problem: NormalEquations) -> Certified:
+        systems = _factorised(problem)
+        worst = _worst_condition(systems)
+        if worst < BROKEN_DOWN and self.rows is not None:
+            return self._by_triangles(class_triangles(self.rows), problem)
+        Z = _apply(systems, problem.targets())
+        if worst < ILL_CONDITIONED and self.rows is not None:
+            Z = _corrected(Z, self._residual, systems)
+        return Z, problem.certify(Z)
+
+    def _by_triangles(self, triangles: Triangles, problem: NormalEquations) -> Certified:
+        """Solve and certify by what the rows were reduced to: their squares would leave no digits for either.
+
+        A triangle stands for so many rows that rounding no longer averages out, hence a correction by the rows.
+        """
+        systems = list(weighted_systems(triangles, problem.sides))
+        spectra = [SpectralSystem.of(system, problem.C) for system in systems]
+        parts = [spectrum.solution(system.right) for spectrum, system in zip(spectra, systems, strict=True)]
+        Z = _corrected(np.hstack([Z for Z, _ in parts]), self._residual, [one.factorised() for one in spectra])
+        groups = [Z] if len(systems) == 1 else np.hsplit(Z, len(systems))
+        return Z, Certificate.sum(
+            system.certify(group, multipliers, problem.C)
+            for system, group, (_, multipliers) in zip(systems, groups, parts, strict=True)
+        )
+
+    def _residual(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        assert self.rows is not None
+        return self.rows.slopes(Z) - Z / self.rows.C
+
+
+class DualRidgeSolver:
+    """Cholesky of ``N^(1/2) E E' N^(1/2) + I/C`` (n, n): for fewer rows than unknowns."""
+
+    def solve(
+        self,
+        problem: ProximalRows,
+        settings: Settings,
+        *,
+        start: None = None,
+        observer: Observer | None = None,
+    ) -> Solution[NDArray[np.float64]]:
+        """Solve for the coefficients (q, k)."""
+        with Progress(settings, observer) as progress:
+            progress.status = Status.STALLED
+            Z, multipliers = self._solve(problem)
+            return progress.finish(Z, problem.certify(Z, multipliers))
+
+    def _solve(self, problem: ProximalRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return coefficients (q, k) and multipliers (n, k)."""
+        ((B, signs, N),) = replace(problem, chunk_rows=len(problem.labels)).chunks()
+        roots = np.sqrt(N)
+        inner = _dense(B @ B.T) + 1.0
+        ridge = np.eye(len(roots)) / problem.C
+        different = roots[:, :1] if problem.sides.shared else roots
+        systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
+        if _worst_condition(systems) < BROKEN_DOWN:
+            rows = _systems(B, signs, roots, problem.sides.shared)
+            parts = [SpectralSystem.of(system, problem.C).solution(system.right) for system in rows]
+            Z, multipliers = map(np.hstack, zip(*parts, strict=True))
+            return Z, multipliers
+
+        def primal(A: NDArray[np.float64]) -> NDArray[np.float64]:
+            weighted = roots * A
+            return np.vstack([B.T @ weighted, -weighted.sum(axis=0)])
+
+        def residual(A: NDArray[np.float64]) -> NDArray[np.float64]:
+            Z = primal(A)
+            return roots * (signs - (B @ Z[:-1] - Z[-1])) - A / problem.C
+
+        multipliers = _corrected(_apply(systems, roots * signs), residual, systems)
+        return primal(multipliers), multipliers
+
+
+def squares_will_fail(rows: ProximalRows) -> bool:
+    """Tell by a sample of the rows whether Cholesky would break down, so that their squares need not be summed."""
+    n_unknowns = rows.n_features + 1
+    stride = len(rows.labels) // (SAMPLED_ROWS * n_unknowns)
+    if stride < WORTH_SAMPLING:
+        return False
+    few, n_classes = rows.thinned(stride), len(rows.sides.signs)
+    moments = ClassMoments.of(few.X, few.labels, few.weights, n_classes=n_classes, transform=few.transform)
+    return _worst_condition(_factorised(NormalEquations(moments, rows.sides, rows.C))) < BROKEN_DOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Factorised:
+    """A positive definite system, ready to be solved."""
+
+    solve: Solve
+    reciprocal_condition: float
+
+
+def factorise(matrix: NDArray[np.float64]) -> Factorised:
+    """Factorise by Cholesky; where rounding has left no positive definite matrix, by its clipped eigenvalues."""
+    factor, failed = lapack.dpotrf(matrix, lower=1)
+    if failed:
+        values, vectors = scipy.linalg.eigh(matrix)
+        least = values[-1] * len(values) * np.finfo(np.float64).eps
+        values = np.maximum(values, least)
+        return Factorised(lambda b: vectors @ ((vectors.T @ b) / values[:, None]), 0.0)
+    rcond, _ = lapack.dpocon(factor, np.abs(matrix).sum(axis=0).max(), uplo="L")
+    return Factorised(lambda b: lapack.dpotrs(factor, b, lower=1)[0], float(rcond))
+
+
+def _factorised(problem: NormalEquations) -> list[Factorised]:
+    """Factorise the system of every problem, or the one that serves them all."""
+    ridge = np.eye(problem.moments.n_features + 1) / problem.C
+    return [factorise(hessian + ridge) for hessian in problem.hessians()]
+
+
+def _worst_condition(systems: list[Factorised]) -> float:
+    return min(system.reciprocal_condition for system in systems)
+
+
+def _apply(systems: list[Factorised], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve for all columns: by the one system, or each column by its own."""
+    if len(systems) == 1:
+        return systems[0].solve(right)
+    return np.column_stack([system.solve(right[:, [r]]) for r, system in enumerate(systems)])
+
+
+def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factorised]) -> NDArray[np.float64]:
+    """Correct `point` by residuals until corrections no longer shrink."""
+    size = np.inf
+    for _ in range(MAX_CORRECTIONS):
+        correction = _apply(systems, residual(point))
+        previous, size = size, float(np.linalg.norm(correction))
+        if not size < 0.5 * previous:
+            return point
+        point = point + correction
+        if size <= NEGLIGIBLE_NEXT * np.linalg.norm(point):
+            return point
+    return point
+
+
+@dataclass(frozen=True, slots=True)
+class SpectralSystem:
+    """Weighted rows ``A = U s V'``, of which nothing is squared but the numbers s.
+
+    Attributes
+    ----------
+    U, s, V : the decomposition.
+    C : the paper's nu.
+    """
+
+    U: NDArray[np.float64]
+    s: NDArray[np.float64]
+    V: NDArray[np.float64]
+    C: float
+
+    @classmethod
+    def of(cls, system: WeightedSystem, C: float) -> "SpectralSystem":
+        """Decompose the rows."""
+        U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
+        return cls(U, s, Vt.T, C)
+
+    def solution(self, right: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the coefficients ``V s / (s^2 + 1/C) U'd`` and the multipliers ``U / (s^2 + 1/C) U'd``.
+
+        The multipliers are complete where A has no more rows than columns.
+        """
+        inner = self._divided(self.U.T @ right)
+        return self.V @ (self.s[:, None] * inner), self.U @ inner
+
+    def factorised(self) -> Factorised:
+        """Return ``A'A + I/C``, for rows as many as columns."""
+        return Factorised(lambda b: self.V @ self._divided(self.V.T @ b), 0.0)
+
+    def _divided(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return b / (self.s**2 + 1.0 / self.C)[:, None]
+
+
+def _systems(
+    B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool
+) -> Iterator[WeightedSystem]:
+    """Yield the weighted rows and signs of every problem; of all together where they share the weights."""
+    E = np.column_stack([_dense(B), -np.ones(len(signs))])
+    if shared:
+        yield WeightedSystem(E * roots[:, :1], signs * roots)
+    else:
+        for d, root in zip(signs.T, roots.T, strict=True):
+            yield WeightedSystem(E * root[:, None], (d * root)[:, None])
+
+
+def _dense(matrix: Any) -> NDArray[np.float64]:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix

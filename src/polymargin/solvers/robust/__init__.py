@@ -1,0 +1,1 @@
+"""The robust machines: the DC algorithm and its convex steps."""

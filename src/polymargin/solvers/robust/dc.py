@@ -1,0 +1,202 @@
+"""The DC algorithm: a truncated machine as a sequence of convex ones.
+
+The concave part of the objective is replaced by its tangent at the current scores, and the convex rest solved. The
+objective never rises by more than the gap of a step, and the algorithm ends when the tangent repeats itself, after
+finitely many steps, at a stationary point.
+
+Only the last step is solved to the tolerance: the first one is a start, the others may leave part of their descent
+undone. From a step's solution the search goes on along the same line for as long as the objective itself falls
+(boosted DC), which saves a third of the steps.
+
+References: An, L. T. H. & Tao, P. D. (1997). Solving a class of linearly constrained indefinite quadratic problems
+by d.c. algorithms. Journal of Global Optimization 11, 253-285. Aragon Artacho, F. J., Fleming, R. M. T. & Vuong,
+P. T. (2018). Accelerating the DC algorithm for smooth functions. Mathematical Programming 169, 95-118.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.blocks import Blocks
+from polymargin.gram import FeatureGram, pivoted_cholesky
+from polymargin.problems.robust import PartitionedRobust, RobustPoint, RobustProblem
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Solver, Status
+from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.robust.proximal_newton import ProximalNewton
+
+START_TOL = 1e-2
+"""Gap to which a machine that only serves as a start is solved."""
+
+BOOSTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Multiples of a step tried beyond its end."""
+
+
+INTERIOR_POINT_UNKNOWNS = 2000
+"""Unknowns (features + 1)(k - 1) up to which the interior point is preferred where there are features."""
+
+SMALL_PROBLEM = 300
+"""Unknowns up to which a kernel of any rank is given to the interior point."""
+
+
+class DCAlgorithm:
+    """DC from one start; `convex` solves the steps, at most `max_steps` of them."""
+
+    def __init__(self, convex: Solver, max_steps: int):
+        self.convex = convex
+        self.max_steps = max_steps
+        # it does not mind starts at bounds, such as the solution of the step before
+        self.go_on = isinstance(convex, ProximalNewton)
+
+    def solve(
+        self,
+        problem: RobustProblem | PartitionedRobust,
+        settings: Settings,
+        *,
+        start: Any = None,
+        observer: Observer | None = None,
+    ) -> Solution[RobustPoint]:
+        """Run from the scores `start` (n, k); from the untruncated solution if None.
+
+        Scores of a problem in partitions are blocks. The history holds the objective after every step; limits on
+        iterations in `settings` are the steps'.
+        """
+        tangent: Any = None if start is None else problem.linearise(start)
+        point, previous = RobustPoint(problem.vertices(None), None), None
+        warm = None if tangent is None else problem.vertices(tangent)
+        n_pairs = problem.n_pairs
+        with Progress(Settings(settings.tol, self.max_steps, settings.time_limit), observer) as progress:
+            for _ in progress:
+                exactly = bool(np.isneginf(problem.truncation))
+                constant = problem.constant_of(tangent)
+                while True:
+                    step_settings = _step_settings(settings, progress, constant, previous, exactly=exactly)
+                    step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
+                    reached = RobustPoint(step.point, tangent)
+                    here: Any = _scores_of(problem, reached)
+                    ahead: Any = here if previous is None else here.boosted(problem, previous)
+                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / n_pairs
+                    following: Any = problem.linearise(ahead.F, tangent, off_by)
+                    settled = problem.is_repeated(following, tangent)
+                    warm = step.point if self.go_on else problem.vertices(following)
+                    if exactly or not settled or step.certificate.within(0.1 * settings.tol):
+                        break
+                    exactly = True
+                if step.status is not Status.SOLVED and previous is not None:
+                    progress.status = step.status
+                    if here.objective > previous.objective:
+                        break
+                point, previous = reached, ahead
+                slack = step.certificate.primal - step.certificate.dual
+                progress.record(here.objective, here.objective - slack)
+                if settled:
+                    progress.status = step.status
+                    break
+                tangent = following
+        return progress.finish(point, problem.certify(point))
+
+
+def convex_solver(problem: RobustProblem) -> Solver:
+    """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
+
+    Smooth losses always go to the interior point, on as many features as the kernel's rank needs.
+    """
+    gram, n_classes = problem.gram, problem.weight.shape[1]
+    at_most = INTERIOR_POINT_UNKNOWNS // (n_classes - 1)
+    smooth = problem.loss != "hinge"
+    if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):
+        return InteriorPoint()
+    most = min(max(gram.n // 4, SMALL_PROBLEM // (n_classes - 1)), at_most, gram.n + 1)
+    factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most)
+    return InteriorPoint(factor) if factor.shape[1] < most or smooth else ProximalNewton()
+
+
+def _step_settings(
+    settings: Settings, progress: Progress, constant: float, previous: Any, *, exactly: bool
+) -> Settings:
+    """Return when to stop a convex step: after most of its descent from the `previous` scores, or exactly.
+
+    The step's objective is that of the algorithm less the `constant` of its tangent.
+    """
+    tol, reference = 0.1 * settings.tol, None
+    if not exactly and previous is None:
+        tol = max(tol, START_TOL)
+    elif not exactly and previous is not None:
+        reference = previous.objective - constant
+    left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
+    return Settings(tol, settings.max_iter, left, reference)
+
+
+def _scores_of(problem: RobustProblem | PartitionedRobust, point: RobustPoint) -> "_Scores | _PartitionedScores":
+    """Evaluate a point."""
+    if isinstance(problem, PartitionedRobust):
+        return _PartitionedScores.of(problem, problem.weights(point), point.step.intercept)
+    R = problem.coefficients(point)
+    F, objective = problem.evaluate(R, point.step.intercept)
+    return _Scores(R, F - point.step.intercept, F, objective)
+
+
+def _farthest(objective_at: Callable[[float], float], objective: float) -> float:
+    """Return the multiple of a step up to which the objective falls beyond its end; zero for none."""
+    best = 0.0
+    for length in BOOSTS:
+        value = objective_at(length)
+        if value >= objective:
+            break
+        best, objective = length, value
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """Coefficients R, kernel functions H and scores F of the training rows, and the objective there."""
+
+    R: NDArray[np.float64]
+    H: NDArray[np.float64]
+    F: NDArray[np.float64]
+    objective: float
+
+    def boosted(self, problem: RobustProblem, previous: "_Scores") -> "_Scores":
+        """Return the point beyond this one, on the line from the `previous`, up to which the objective falls."""
+        dR, dH, dF = self.R - previous.R, self.H - previous.H, self.F - previous.F
+        square, linear, constant = np.vdot(dR, dH), np.vdot(self.R, dH), np.vdot(self.R, self.H)
+
+        def objective_at(length: float) -> float:
+            penalty = 0.5 * float(constant + 2.0 * length * linear + length**2 * square)
+            return penalty + problem.truncated_losses(self.F + length * dF)
+
+        best = _farthest(objective_at, self.objective)
+        if best == 0.0:
+            return self
+        return _Scores(self.R + best * dR, self.H + best * dH, self.F + best * dF, objective_at(best))
+
+
+@dataclass(frozen=True, slots=True)
+class _PartitionedScores:
+    """The same of rows in partitions, by the weights W (n_features, k) and the intercept; F is in blocks."""
+
+    W: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    F: Blocks
+    objective: float
+
+    @classmethod
+    def of(
+        cls, problem: PartitionedRobust, W: NDArray[np.float64], intercept: NDArray[np.float64]
+    ) -> "_PartitionedScores":
+        """Evaluate weights and intercept."""
+        return cls(W, intercept, *problem.evaluate(W, intercept))
+
+    def boosted(self, problem: PartitionedRobust, previous: "_PartitionedScores") -> "_PartitionedScores":
+        """Return the point beyond this one, on the line from the `previous`, up to which the objective falls."""
+
+        def beyond(length: float) -> "_PartitionedScores":
+            W = self.W + length * (self.W - previous.W)
+            return _PartitionedScores.of(
+                problem, W, self.intercept + length * (self.intercept - previous.intercept)
+            )
+
+        best = _farthest(lambda length: beyond(length).objective, self.objective)
+        return beyond(best) if best else self

@@ -1,0 +1,1 @@
+"""The sparse machines: exact linear programs by cutting planes and homotopy."""

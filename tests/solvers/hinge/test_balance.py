@@ -1,0 +1,66 @@
+"""Dual points with exactly zero column sums."""
+
+import numpy as np
+import pytest
+
+from polymargin.gram import FeatureGram
+from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
+from polymargin.solvers.hinge.balance import balanced, forced_to_zero, resting_dual
+from tests.simulate import blobs, random_costs
+
+
+def problems(rng, n=40, k=4):
+    X, labels = blobs(rng, n, 3, k)
+    upper = random_costs(rng, k)[labels]
+    single = crammer_singer(labels, np.ones(n), k)
+    for losses in (lee_lin_wahba(labels, upper), weston_watkins(labels, upper), single):
+        yield HingeProblem(FeatureGram(X), losses)
+
+
+@pytest.mark.parametrize("share_at_bounds", [0.0, 0.7, 1.0])
+def test_any_point_is_balanced_within_its_bounds(share_at_bounds):
+    rng = np.random.default_rng(0)
+    for problem in problems(rng):
+        losses = problem.losses
+        at_bounds = rng.random(losses.n_examples) < share_at_bounds
+        if hasattr(losses, "upper"):
+            dual = losses.upper * rng.random(losses.upper.shape)
+            dual[at_bounds] = (losses.upper * rng.integers(0, 2, losses.upper.shape))[at_bounds]
+        else:
+            dual = rng.dirichlet(np.ones(4), losses.n_examples)
+            dual[at_bounds] = np.eye(4)[rng.integers(0, 4, at_bounds.sum())]
+        repaired = balanced(problem, dual)
+        assert losses.infeasibility(repaired) <= 1e-12
+        assert np.abs(problem.coefficients(repaired).sum(axis=0)).max() <= 1e-10
+
+
+def test_a_balanced_point_is_left_alone():
+    for problem in problems(np.random.default_rng(1)):
+        rest = resting_dual(problem.losses)
+        np.testing.assert_array_equal(balanced(problem, rest), rest)
+
+
+def test_a_small_imbalance_moves_the_free_entries_a_little():
+    rng = np.random.default_rng(2)
+    for problem in problems(rng):
+        rest = resting_dual(problem.losses)
+        inner = rest + 0.3 * (balanced(problem, _centre_of(problem.losses)) - rest)
+        nudged = inner * (1 + 1e-6 * rng.random(inner.shape))
+        repaired = balanced(problem, nudged)
+        assert np.abs(repaired - inner).max() <= 1e-4
+
+
+def _centre_of(losses):
+    return losses.upper / 2 if hasattr(losses, "upper") else np.full((losses.n_examples, 4), 0.25)
+
+
+def test_zero_costs_force_zeros():
+    labels = np.array([0, 1, 2, 0, 1, 2])
+    costs = 1.0 - np.eye(3)
+    costs[:, 2] = 0.0  # class 2 may be predicted for free
+    upper = costs[labels]
+    assert forced_to_zero(lee_lin_wahba(labels, upper)).all()
+    # flows between classes 0 and 1 may circulate, those out of class 2 may not
+    expected = np.ones((3, 3), dtype=bool)
+    expected[0, 1] = expected[1, 0] = False
+    np.testing.assert_array_equal(forced_to_zero(weston_watkins(labels, upper))[:3], expected)

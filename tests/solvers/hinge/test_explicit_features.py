@@ -1,0 +1,115 @@
+"""The solvers on explicit features against the reference solver, on every storage of the features."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from polymargin.gram import FeatureGram
+from polymargin.problems.hinge import HingeProblem, SimplexLosses, crammer_singer, lee_lin_wahba, weston_watkins
+from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.hinge.block_descent import BlockDescent
+from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from tests.oracles import hinge_optimum
+from tests.simulate import blobs, random_costs
+
+LOSSES = ("lee", "weston", "crammer")
+both_solvers = pytest.mark.parametrize("solver", [BlockDescent(), FeatureNewton()], ids=lambda s: type(s).__name__)
+
+
+def random_losses(rng, loss, labels, k, C):
+    weights = C * rng.uniform(0.5, 2.0, len(labels))
+    if loss == "crammer":
+        return crammer_singer(labels, weights, k)
+    upper = weights[:, None] * random_costs(rng, k)[labels]
+    return lee_lin_wahba(labels, upper) if loss == "lee" else weston_watkins(labels, upper)
+
+
+def check_against_reference(solver, problem, tol):
+    solution = solver.solve(problem, Settings(tol, 50_000))
+    optimum = hinge_optimum(problem)
+    accuracy_of_reference = 1e-7 * max(1.0, optimum)
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.dual <= optimum + accuracy_of_reference
+    assert solution.certificate.primal >= optimum - accuracy_of_reference
+
+
+def random_problem(rng, loss, log_C, fit_intercept):
+    k, p = int(rng.integers(2, 7)), int(rng.integers(2, 9))
+    X, labels = blobs(rng, int(rng.integers(10, 60)), p, k)
+    return HingeProblem(FeatureGram(X), random_losses(rng, loss, labels, k, 10**log_C), fit_intercept)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(12))
+def test_block_descent_reaches_the_optimum(loss, seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, loss, rng.uniform(-2.5, -0.5), seed % 4 > 0)
+    check_against_reference(BlockDescent(seed), problem, 1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(20))
+def test_feature_newton_reaches_the_optimum(loss, seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, loss, rng.uniform(-3.0, 2.0), seed % 4 > 0)
+    check_against_reference(FeatureNewton(), problem, 1e-7)
+
+
+@both_solvers
+@pytest.mark.parametrize("loss", LOSSES)
+def test_storage_does_not_matter(solver, loss):
+    rng = np.random.default_rng(3)
+    X, labels = blobs(rng, 50, 6, 4)
+    X[np.abs(X) < 0.7] = 0.0
+    X = X.astype(np.float32).astype(np.float64)  # so that single precision holds the same numbers
+    losses = random_losses(rng, loss, labels, 4, 0.3)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    duals = [
+        solver.solve(HingeProblem(FeatureGram(features), losses), Settings(1e-6, 50_000)).point.dual
+        for features in (X, np.asfortranarray(X), X.astype(np.float32), sparse.csr_matrix(X), wide,
+                         sparse.csr_array(X.astype(np.float32)))
+    ]  # fmt: skip
+    for dual in duals[1:]:
+        np.testing.assert_allclose(dual, duals[0], atol=1e-6)
+
+
+@both_solvers
+def test_several_simplices_an_example_and_a_tilt(solver):
+    rng = np.random.default_rng(5)
+    k, n = 4, 30
+    X, labels = blobs(rng, n, 3, k)
+    example = np.repeat(np.arange(n), 2)
+    anchor = np.column_stack([labels, (labels + 1) % k]).ravel()
+    losses = SimplexLosses(example, anchor, rng.uniform(0.1, 0.5, 2 * n), 1.0, n, k)
+    tilt = rng.normal(size=(n, k)) * 0.02
+    tilt -= tilt.mean(axis=1, keepdims=True)
+    problem = HingeProblem(FeatureGram(X), losses, tilt=tilt)
+    solution = solver.solve(problem, Settings(1e-6, 50_000))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=2e-6)
+
+
+@both_solvers
+@pytest.mark.parametrize("loss", LOSSES)
+def test_warm_start_saves_iterations(solver, loss):
+    rng = np.random.default_rng(8)
+    X, labels = blobs(rng, 60, 5, 3)
+    problem = HingeProblem(FeatureGram(X), random_losses(rng, loss, labels, 3, 0.2))
+    cold = solver.solve(problem, Settings(1e-5, 5000))
+    warm = solver.solve(problem, Settings(1e-5, 5000), start=cold.point)
+    assert warm.status is Status.SOLVED
+    assert warm.n_iter < cold.n_iter / 2
+
+
+@both_solvers
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("limits", [{"max_iter": 2}, {"time_limit": 1e-9}])
+def test_stopped_early_keeps_a_feasible_point(solver, loss, limits):
+    rng = np.random.default_rng(9)
+    X, labels = blobs(rng, 200, 5, 4)
+    problem = HingeProblem(FeatureGram(X), random_losses(rng, loss, labels, 4, 1.0))
+    solution = solver.solve(problem, Settings(1e-9, **limits))
+    assert solution.status in (Status.MAX_ITER, Status.TIME_LIMIT)
+    assert solution.certificate.infeasibility < 1e-12
+    assert solution.certificate.gap > 1e-9

@@ -1,0 +1,137 @@
+"""Frozen leave-one-out against refits: equal wherever the active set does not change."""
+
+import numpy as np
+import pytest
+
+from polymargin.coding import zero_sum_basis
+from polymargin.estimators.multicategory import hinge_losses, solver_for
+from polymargin.gram import DenseGram, FeatureGram, Kernel
+from polymargin.problems.hinge import HingePoint, HingeProblem
+from polymargin.solvers.contract import Settings
+from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint
+from polymargin.solvers.hinge.left_out import free_directions, frozen_left_out_scores, support_rows
+from tests.simulate import blobs, random_costs
+
+EXACT = Settings(tol=1e-11)
+
+
+def solve(problem):
+    return solver_for(problem).solve(problem, EXACT).point
+
+
+def active_set(problem, point):
+    """What is at which bound, as a comparable value."""
+    scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
+    example, direction = free_directions(problem.losses, point.dual, scores)
+    return {(int(i), tuple(np.round(d, 6))) for i, d in zip(example, direction, strict=True)}
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+def test_equals_a_refit_where_the_active_set_stays(loss, fit_intercept):
+    rng = np.random.default_rng(3)
+    stayed = 0
+    for _ in range(3):
+        X, y = blobs(rng, 24, 2, 3, spread=1.5)
+        K = Kernel("rbf", 0.5)(X)
+        costs = random_costs(rng, 3) if loss != "crammer" else 1.0 - np.eye(3)
+        upper = 0.5 * costs[y]
+        problem = HingeProblem(DenseGram(K), hinge_losses(loss, y, upper), fit_intercept)
+        point = solve(problem)
+        left_out = frozen_left_out_scores(problem, point)
+        free = active_set(problem, point)
+        for i in range(len(y)):
+            rest = np.delete(np.arange(len(y)), i)
+            smaller = HingeProblem(
+                DenseGram(K[np.ix_(rest, rest)]), hinge_losses(loss, y[rest], upper[rest]), fit_intercept
+            )
+            refit = solve(smaller)
+            of_rest = {(a - (a > i), d) for a, d in free if a != i}
+            bound_alike = np.allclose(
+                np.isclose(refit.dual, 0.0, atol=1e-9), np.isclose(point.dual[rest], 0.0, atol=1e-9)
+            )
+            if active_set(smaller, refit) == of_rest and bound_alike and len(of_rest) > 4:
+                stayed += 1
+                scores = K[i, rest] @ smaller.coefficients(refit.dual) + refit.intercept
+                np.testing.assert_allclose(left_out[i], scores, atol=1e-6)
+    assert stayed >= 5
+
+
+def test_an_interior_point_has_the_active_set_of_the_solution():
+    """Its multipliers are near bounds and never at them."""
+    X, y = blobs(np.random.default_rng(6), 30, 3, 3)
+    losses = hinge_losses("lee", y, 0.1 * (1 - np.eye(3))[y])
+    exact = HingeProblem(DenseGram(X @ X.T), losses)
+    features = HingeProblem(FeatureGram(X), losses)
+    expected = losses.value(frozen_left_out_scores(exact, solve(exact)))
+    for tol, error in ((1e-6, 1e-3), (1e-8, 1e-4)):
+        point = InteriorPoint().solve(features, Settings(tol=tol)).point
+        assert losses.value(frozen_left_out_scores(features, point)) == pytest.approx(expected, rel=error)
+
+
+def test_rows_without_coefficients_keep_their_scores():
+    X = np.array([[-3.0], [-1.0], [1.0], [3.0]])
+    y = np.array([0, 0, 1, 1])
+    problem = HingeProblem(DenseGram(X @ X.T), hinge_losses("lee", y, 10.0 * (1 - np.eye(2))[y]))
+    point = solve(problem)
+    R = problem.coefficients(point.dual)
+    assert not R[[0, 3]].any()
+    scores = problem.gram.matmul(R) + point.intercept
+    np.testing.assert_allclose(frozen_left_out_scores(problem, point)[[0, 3]], scores[[0, 3]])
+
+
+def test_without_any_coefficient_nothing_changes():
+    y = np.array([0, 1, 2])
+    problem = HingeProblem(DenseGram(np.eye(3)), hinge_losses("lee", y, (1 - np.eye(3))[y]))
+    point = HingePoint(np.zeros((3, 3)), np.zeros(3))
+    np.testing.assert_array_equal(frozen_left_out_scores(problem, point), np.zeros((3, 3)))
+
+
+def left_out_one_by_one(problem, point):
+    """The definition: for every row a least-squares solution of the system of the others' free multipliers."""
+    K = problem.gram.matrix
+    R = problem.coefficients(point.dual)
+    scores = K @ R + point.intercept
+    example, direction = free_directions(problem.losses, point.dual, scores)
+    basis = zero_sum_basis(R.shape[1])[:, : (R.shape[1] - 1) * problem.fit_intercept]
+    left_out = scores.copy()
+    for i in np.flatnonzero(R.any(axis=1)):
+        a, d = example[example != i], direction[example != i]
+        B = d @ basis
+        system = np.block([[K[np.ix_(a, a)] * (d @ d.T), -B], [B.T, np.zeros((B.shape[1],) * 2)]])
+        right = np.concatenate([K[a, i] * -(d @ R[i]), -(basis.T @ R[i])])
+        answer = np.linalg.lstsq(system, right, rcond=1e-13)[0]
+        left_out[i] -= K[i, i] * R[i] + (K[i, a] * answer[: len(a)]) @ d - basis @ answer[len(a) :]
+    return left_out
+
+
+@pytest.mark.parametrize("many_free", [0.0, np.inf])
+@pytest.mark.parametrize("C", [0.3, 20.0])  # with and without rows whose multipliers are all at bounds
+@pytest.mark.parametrize("repeated", [0, 20])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_class_by_class_and_at_once_are_as_defined(fit_intercept, repeated, C, many_free, monkeypatch):
+    X, y = blobs(np.random.default_rng(8), 60, 4, 5, spread=1.5)
+    X[60 - repeated :] = X[:repeated]  # a singular kernel matrix
+    losses = hinge_losses("lee", y, C * (1 - np.eye(5))[y])
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), losses, fit_intercept)
+    point = solve(problem)
+    monkeypatch.setattr("polymargin.solvers.hinge.class_blocks.MANY_FREE", many_free)
+    found, defined = frozen_left_out_scores(problem, point), left_out_one_by_one(problem, point)
+    # the ridge of 1e-8 times coefficients of up to 20; repeated rows have larger ones yet
+    error = (1e-6 if repeated else 1e-7) * np.abs(defined).max()
+    np.testing.assert_allclose(found, defined, rtol=0, atol=error)
+
+
+def test_an_interior_point_on_the_kernel_has_the_support_of_the_solution():
+    X, y = blobs(np.random.default_rng(4), 120, 3, 4, spread=2.0)
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.2)(X)), hinge_losses("lee", y, (1 - np.eye(4))[y]))
+    inside = KernelInteriorPoint().solve(problem, Settings(tol=1e-6)).point
+    exact = solve(problem)
+    support = support_rows(problem, exact)
+    assert len(support) < len(y)
+    assert problem.coefficients(inside.dual).any(axis=1).all()
+    np.testing.assert_array_equal(support_rows(problem, inside), support)
+    np.testing.assert_allclose(
+        frozen_left_out_scores(problem, inside), frozen_left_out_scores(problem, exact), atol=1e-3
+    )

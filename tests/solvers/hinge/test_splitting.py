@@ -1,0 +1,132 @@
+"""Splitting against a general-purpose solver, the decomposition and a slow twin of its steps."""
+
+import numpy as np
+import pytest
+
+from polymargin.gram import DenseGram, Kernel
+from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
+from polymargin.solvers.contract import Progress, Settings, Status
+from polymargin.solvers.hinge import splitting
+from polymargin.solvers.hinge.decomposition import Decomposition
+from polymargin.solvers.hinge.splitting import Splitting, invert
+from tests.oracles import hinge_optimum
+from tests.simulate import blobs, random_costs
+
+
+def problem_of(seed, n, k, C, *, fit_intercept=True, scale=1.0):
+    rng = np.random.default_rng(seed)
+    X, y = blobs(rng, n, 4, k, spread=1.0)
+    costs = random_costs(rng, k)[y] * rng.uniform(0.2, 2.0, (n, 1))
+    K = scale * Kernel("rbf", gamma=0.3)(X)
+    return HingeProblem(DenseGram(K), lee_lin_wahba(y, C * costs), fit_intercept)
+
+
+def rough_point(problem):
+    return Decomposition(working_set=40).solve(problem, Settings(tol=0.3, max_iter=3, brief=True)).point
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_agrees_with_a_general_solver(seed, fit_intercept):
+    scale = 10.0 ** (seed % 3 - 1)
+    problem = problem_of(seed, 60 + 10 * seed, 3 + seed % 4, 1.0 / scale, fit_intercept=fit_intercept, scale=scale)
+    solution = Splitting().solve(problem, Settings(tol=1e-5), start=rough_point(problem))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-12)
+    assert solution.certificate.infeasibility <= 1e-9
+    optimum = hinge_optimum(problem)
+    assert solution.certificate.dual <= optimum * (1 + 1e-7)
+    assert solution.certificate.primal == pytest.approx(optimum, rel=2e-5)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_step_is_that_of_the_definition(fit_intercept):
+    """x minimises the quadratic, class sums held equal, plus rho/2 times the squared distance from 2z - t."""
+    problem = problem_of(0, 30, 4, 1.0, fit_intercept=fit_intercept)
+    n, k = problem.losses.upper.shape
+    iterate = splitting._Iterate(problem, rough_point(problem), np.float64)
+    assert iterate.prepare(Progress(Settings()))
+    t = np.random.default_rng(1).normal(size=(k, n))
+    iterate.t = t.copy()
+    assert iterate.advance(1, Progress(Settings()))
+    z = np.clip(t.T, 0.0, problem.losses.upper)
+    P = np.eye(k) - 1.0 / k
+    quadratic = np.kron(problem.gram.matrix, P) + iterate.rho * np.eye(n * k)
+    linear = (iterate.rho * (2 * z - t.T) + problem.losses.offset).ravel()
+    sums = np.kron(np.ones((1, n)), P)[:-1] if fit_intercept else np.zeros((0, n * k))
+    system = np.block([[quadratic, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
+    x = np.linalg.solve(system, np.concatenate([linear, np.zeros(len(sums))]))[: n * k].reshape(n, k)
+    np.testing.assert_allclose(iterate.t.T, t.T + splitting.RELAXATION * (x - z), rtol=1e-9, atol=1e-9)
+
+
+def test_a_solution_stays_where_it_is():
+    problem = problem_of(3, 80, 5, 1.0)
+    solution = Decomposition().solve(problem, Settings(tol=1e-11))
+    iterate = splitting._Iterate(problem, solution.point, np.float64)
+    assert iterate.prepare(Progress(Settings()))
+    assert iterate.advance(20, Progress(Settings()))
+    assert iterate.certified()[1].gap < 1e-9
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("at_once", [0, 1000])
+def test_the_inverse(precision, at_once, monkeypatch):
+    monkeypatch.setattr(splitting, "MAX_AT_ONCE", at_once)
+    monkeypatch.setattr(splitting, "BLOCK_OPERATIONS", 64 * 230**2)
+    A = np.random.default_rng(0).normal(size=(230, 300))
+    matrix = A @ A.T / 300
+    found = matrix.astype(precision)
+    assert invert(found, Progress(Settings()))
+    error = np.abs(found.astype(np.float64) @ matrix - np.eye(230)).max()
+    assert error < 1e4 * np.finfo(precision).eps
+    np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("limits", [{"max_iter": 1}, {"time_limit": 1e-9}])
+@pytest.mark.parametrize("at_once", [0, 1000])
+def test_a_stopped_solution_is_feasible(limits, at_once, monkeypatch):
+    monkeypatch.setattr(splitting, "MAX_AT_ONCE", at_once)
+    problem = problem_of(2, 200, 5, 10.0)
+    start = rough_point(problem)
+    solution = Splitting().solve(problem, Settings(tol=1e-9, **limits), start=start)
+    assert solution.status in (Status.MAX_ITER, Status.TIME_LIMIT)
+    assert solution.certificate.infeasibility <= 1e-9
+    assert solution.certificate.gap <= problem.certify(start).gap
+
+
+def test_an_indefinite_matrix_is_no_accident():
+    A = np.random.default_rng(0).normal(size=(40, 40))
+    y = np.arange(40) % 3
+    problem = HingeProblem(DenseGram(A + A.T + np.eye(40)), lee_lin_wahba(y, (1.0 - np.eye(3))[y]))
+    solution = Splitting().solve(problem, Settings(), start=HingePoint(np.zeros((40, 3)), np.zeros(3)))
+    assert solution.status is Status.NUMERICAL_ERROR
+
+
+def many_free(n, k, C):
+    """Rows in many dimensions: all of them far apart, most variables free."""
+    rng = np.random.default_rng(5)
+    X, y = blobs(rng, n, 30, k, spread=0.3)
+    return HingeProblem(DenseGram(Kernel("rbf", gamma=0.02)(X)), lee_lin_wahba(y, C * (1.0 - np.eye(k))[y]))
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_the_decomposition_calls_it_where_variables_are_many(tol, monkeypatch):
+    problem, calls = many_free(1100, 10, 1.0), []
+    solve = Splitting.solve
+    monkeypatch.setattr(Splitting, "solve", lambda *args, **kw: calls.append(1) or solve(*args, **kw))
+    solution = Decomposition(working_set=300).solve(problem, Settings(tol=tol))
+    assert calls == [1]
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-9)
+    monkeypatch.setattr("polymargin.solvers.hinge.decomposition.seconds_to_split", lambda n, k, tol: np.inf)
+    other = Decomposition(working_set=300).solve(problem, Settings(tol=1e-5))
+    assert calls == [1]
+    assert solution.certificate.primal == pytest.approx(other.certificate.primal, rel=tol + 2e-5)
+
+
+def test_where_it_fails_the_point_at_hand_is_kept(monkeypatch):
+    problem = many_free(1100, 10, 1.0)
+    monkeypatch.setattr(splitting, "MAX_STEPS", 0)
+    monkeypatch.setattr(splitting, "RELAXATION", 0.0)
+    solution = Decomposition(working_set=300).solve(problem, Settings(tol=1e-3))
+    assert solution.status is Status.SOLVED
