@@ -12,6 +12,7 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
@@ -25,6 +26,7 @@ __all__ = [
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",

@@ -171,9 +171,12 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         check_is_fitted(self)
         if is_dask_collection(X):
             return _dask_drivers().by_partitions(self, "decision_function", X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = self._scores(X)
+        scores = self._scores(self._validated(X))
         return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def _validated(self, X: Any) -> Any:
+        """Return rows of the features that were seen in `fit`, dense or CSR."""
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
 
     def predict(self, X: Any) -> NDArray:
         """Predict the class of highest score.
