@@ -153,7 +153,8 @@ def test_fitted_models_say_what_ran(model, data):
     fitted = clone(model).fit(*data)
     assert fitted.status_ == ("solved" if fitted.converged_ else "max_iter")
     last = fitted.trace_[-1]
-    assert fitted.solver_ == last.method and fitted.solver_ in repr(fitted.trace_)
+    assert fitted.solver_ == last.method
+    assert fitted.solver_ in repr(fitted.trace_)
     assert (last.primal, last.dual) == (fitted.certificate_.primal, fitted.certificate_.dual)
     table = fitted.trace_.to_frame()
     assert list(table.columns) == ["method", "iterations", "primal", "dual", "gap", "work", "predicted"]
