@@ -84,7 +84,7 @@ class Machine:
     ) -> Solution[SparsePoint]:
         """Solve with a penalty by the first method that accepts the problem."""
         problem = SparseProblem(self.X, self.losses, penalty, C)
-        method = next(method for method in METHODS if method.accepts(problem))
+        method = next(method for method in METHODS if method.accepts(problem) is True)
         return method.solve(problem, settings, observer=observer)
 
     def solve_l2(self, C: float, settings: Settings) -> Solution[SparsePoint]:

@@ -13,13 +13,14 @@ may have a curved unit ball, which takes tens of rounds of ever closer tangents;
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.sparse.hinge_columns import HingeColumns
 from polymargin.solvers.sparse.homotopy import Homotopy, Vertex, has_price_rule
 from polymargin.solvers.sparse.master_program import Master, add_rows
@@ -35,11 +36,12 @@ class CuttingPlanes:
     tuning : see `CuttingSettings`.
     """
 
+    name: ClassVar[str] = "cutting_planes"
     tuning: CuttingSettings = DEFAULTS
 
-    def accepts(self, problem: SparseProblem) -> bool:
-        """Tell whether the method solves the problem: it solves every sparse machine."""
-        return True
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, SparseProblem)
 
     def solve(
         self,
@@ -100,7 +102,7 @@ class Sweep:
         problem = replace(self.problem, C=C)
         unchanged = self._still_optimal(problem, settings.tol)
         if unchanged is not None:
-            with Progress(settings, observer) as progress:
+            with Progress(settings, observer, method=CuttingPlanes.name) as progress:
                 progress.iteration = 1
                 return progress.finish(unchanged, problem.certify(unchanged))
         master = self._continue_or_build(problem)
@@ -110,7 +112,7 @@ class Sweep:
         point = _zero_point(problem)
         best_primal, best_dual = np.inf, -np.inf
         has_rule = has_price_rule(problem.penalty, problem.losses.n_classes)
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=CuttingPlanes.name) as progress:
             for _ in progress:
                 if not master.run(progress.seconds_left):
                     progress.status = Status.NUMERICAL_ERROR

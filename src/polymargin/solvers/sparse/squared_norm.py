@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import scipy.linalg
 from scipy import sparse
@@ -11,7 +12,7 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.solvers.contract import Observer, Settings, Solution, Solver
+from polymargin.solvers.contract import Accepted, Observer, Settings, Solution, Solver, accepts_kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,15 @@ class SquaredNorm:
     choose : returns the solver of a hinge machine.
     """
 
+    name: ClassVar[str] = "squared_norm"
     choose: Callable[[HingeProblem], Solver]
 
-    def accepts(self, problem: SparseProblem) -> bool:
-        """Tell whether the penalty is a multiple of the squares."""
-        return problem.penalty.squares > 0.0
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the penalty is a multiple of the sum of squares, else the reason why not."""
+        stated = accepts_kinds(problem, SparseProblem)
+        if stated is not True or problem.penalty.squares > 0.0:
+            return stated
+        return f"it takes multiples of the sum of squares, not {type(problem.penalty).__name__}."
 
     def solve(
         self,
@@ -57,7 +62,7 @@ class SquaredNorm:
         coef = safe_sparse_dot(machine.coefficients(found.point.dual).T, problem.X, dense_output=True)
         certificate = Certificate.of(factor * inner.primal, factor * inner.dual, infeasibility=inner.infeasibility)
         point = SparsePoint(coef, found.point.intercept, found.point.dual / C)
-        return replace(found, point=point, certificate=certificate, history=())
+        return replace(found, point=point, certificate=certificate, history=(), trace=found.trace.scaled(factor))
 
 
 def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:
