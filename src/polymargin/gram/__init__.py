@@ -17,6 +17,7 @@ from polymargin.gram.landmarks import (
     landmark_quota,
     row_keys,
 )
+from polymargin.gram.points import PointKernel
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -37,6 +38,7 @@ __all__ = [
     "KernelFeatures",
     "LazyGram",
     "NystroemMap",
+    "PointKernel",
     "check_precomputed",
     "distinct_rows",
     "draw_landmarks",
