@@ -18,6 +18,7 @@ from polymargin.selection.scoring import expected_cost, make_cost_scorer
 from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
 from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 from polymargin.selection.stability import Stability, stability_selection
+from polymargin.solvers.trace import Trace
 
 __version__ = _version("polymargin")
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "SparseSVC",
     "SparseSVCCV",
     "Stability",
+    "Trace",
     "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",

@@ -39,6 +39,7 @@ from polymargin.selection.scoring import CostScorer
 from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
 from polymargin.solvers.ridge.refinement import Refinement
+from polymargin.solvers.trace import Trace, TraceRow
 
 TRUSTED = (
     Certificate,
@@ -61,7 +62,9 @@ TRUSTED = (
     SparseSVC,
     SparseSVCCV,
     StrengthCurve,
+    Trace,
     TraceNormSVC,
+    TraceRow,
 )
 """The types of ours that a file may name: classifiers, and the plain records that fitted ones hold."""
 

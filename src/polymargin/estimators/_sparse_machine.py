@@ -135,6 +135,7 @@ class Machine:
             Certificate.of(2 * half.primal, 2 * half.dual, infeasibility=half.infeasibility),
             found.n_iter,
             found.seconds,
+            trace=found.trace.scaled(2.0),
         )
 
     def spread(self, dual: NDArray[np.float64], rows: NDArray[np.intp], n_samples: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.sparse.hinge_columns import HingeColumns
 from polymargin.solvers.sparse.homotopy import Homotopy, Vertex
 from polymargin.solvers.sparse.master_program import FEASIBILITY, Master, add_rows
@@ -55,10 +55,16 @@ class CuttingPlanes:
     ascending C is solved in one sweep.
     """
 
+    name = "cutting_planes"
+
     def __init__(self) -> None:
         self._data: tuple[Any, ...] = ()
         self._master: Master | None = None
         self._last: _Solved | None = None
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, SparseProblem)
 
     def solve(
         self, problem: SparseProblem, settings: Settings, *, observer: Observer | None = None
@@ -67,13 +73,13 @@ class CuttingPlanes:
         self._forget_other_data(problem)
         point = self._still_optimal(problem, settings.tol)
         if point is not None:
-            with Progress(settings, observer) as progress:
+            with Progress(settings, observer, method=self.name) as progress:
                 progress.iteration = 1
                 return progress.finish(point, problem.certify(point))
         master = self._continue_or_start(problem)
         point = _zero_point(problem)
         best_primal, best_dual = np.inf, -np.inf
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 if not master.run(progress.seconds_left):
                     progress.status = Status.NUMERICAL_ERROR
