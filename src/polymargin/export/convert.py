@@ -63,10 +63,12 @@ def to_onnx(model: Any, X: Any, *, precision: str | None = None) -> Any:
 
 
 def _winner(model: Any) -> Any:
-    """Return what a search of scikit-learn found: skl2onnx knows only some searches, and their best estimator."""
+    """Return what a search found, without steps that do nothing: skl2onnx knows neither all searches nor those."""
     while not hasattr(model, "_scoring") and hasattr(model, "best_estimator_"):
         model = model.best_estimator_
-    return model
+    if not isinstance(model, Pipeline):
+        return model
+    return Pipeline([(name, step) for name, step in model.steps if step not in (None, "passthrough")])
 
 
 def machine_of(model: Any) -> Any:
