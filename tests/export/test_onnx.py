@@ -43,7 +43,6 @@ from tests.simulate import blobs  # noqa: E402
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian")
 KERNEL_MACHINES = (
     MulticategorySVC(),
-    MulticategorySVC(loss="crammer"),
     ProximalSVC(),
     SharedStructureSVC(),
     TraceNormSVC(),
@@ -93,6 +92,7 @@ def test_every_kernel(machine, kernel, landmarks, data):
 
 
 OTHERS = (
+    MulticategorySVC(loss="crammer"),
     SparseSVC(C=0.1),
     SparseSVC(C=1e-9),  # no variable is used
     SharedStructureSVC(scheme="ovo"),

@@ -206,24 +206,24 @@ class TaskClassifier(MomentClassifier):
         return self.base_intercept_ @ self.relation_
 
     def _scoring(self) -> Scoring:
+        parts = (self._kernel_features, self.base_coef_, self.base_intercept_, self.relation_, self.scheme)
+        return prepared(self, parts, self._make_scoring)
+
+    def _make_scoring(
+        self,
+        features: KernelFeatures | None,
+        base_coef: NDArray[np.float64],
+        base_intercept: NDArray[np.float64],
+        relation: NDArray[np.float64],
+        scheme: str,
+    ) -> Scoring:
+        """Return the formula of the scores; two classes have one score and its negative."""
         codes = self._codes(len(self.classes_))
-        parts = (self._kernel_features, self.base_coef_, self.base_intercept_, self.relation_)
-        return prepared(self, parts, lambda *fitted: _task_scoring(*fitted, codes))
-
-
-def _task_scoring(
-    features: KernelFeatures | None,
-    base_coef: NDArray[np.float64],
-    base_intercept: NDArray[np.float64],
-    relation: NDArray[np.float64],
-    codes: NDArray[np.float64],
-) -> Scoring:
-    """Return the formula of the scores; two classes have one score and its negative."""
-    if len(codes) == 2:
-        margin = (codes[1] - codes[0]) / (2 * codes.shape[1])
-        relation = relation @ np.column_stack([-margin, margin])
-    scoring = features_scoring(features, relation.T @ base_coef, base_intercept @ relation)
-    return scoring if len(codes) == 2 or codes.all() else replace(scoring, votes=codes)
+        if len(codes) == 2:
+            margin = (codes[1] - codes[0]) / (2 * codes.shape[1])
+            relation = relation @ np.column_stack([-margin, margin])
+        scoring = features_scoring(features, relation.T @ base_coef, base_intercept @ relation)
+        return scoring if len(codes) == 2 or codes.all() else replace(scoring, votes=codes)
 
 
 def class_scores(tasks: NDArray[np.float64], codes: NDArray[np.float64]) -> NDArray[np.float64]:
