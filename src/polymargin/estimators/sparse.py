@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from polymargin.checks import check_choice, check_integer, check_real
+from polymargin.checks import check_choice, check_integer, check_real, check_weight
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_from
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.penalties import pair_differences
-from polymargin.solvers.contract import Settings
+from polymargin.solvers.contract import Settings, at_rest
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes
 
 PENALTIES = ("fusion", "supnorm", "l1", "l2")
@@ -242,6 +243,7 @@ class SparseSVC(SparseClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SparseSVC":
         """Fit the machine.
 
@@ -264,7 +266,7 @@ class SparseSVC(SparseClassifier):
             solution = machine.solve_l2(self.C, settings, observer=self._observer())
         else:
             problem = machine.problem(self.penalty, self.weights_, self.C)
-            solution = CuttingPlanes().solve(problem, settings, observer=self._observer())
+            solution = at_rest(CuttingPlanes().solve, problem, settings, observer=self._observer())
         self.classes_ = data.classes
         self.coef_ = solution.point.coef
         self.intercept_ = solution.point.intercept
@@ -275,9 +277,9 @@ class SparseSVC(SparseClassifier):
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet, Machine]:
         """Check every argument, then the data, and state the losses."""
         settings = self._settings()
-        check_real("C", self.C, above=0.0)
-        check_real("initial_C", self.initial_C, above=0.0)
-        check_real("adaptive_power", self.adaptive_power, above=0.0)
+        check_weight("C", self.C)
+        check_weight("initial_C", self.initial_C)
+        check_real("adaptive_power", self.adaptive_power, above=0.0, at_most=5.0)
         check_integer("adaptive_rounds", self.adaptive_rounds, at_least=1)
         check_choice("penalty", self.penalty, PENALTIES)
         check_choice("loss", self.loss, LOSSES)

@@ -24,6 +24,22 @@ class Status(Enum):
     NUMERICAL_ERROR = "The linear algebra broke down."
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, pressed while a solver ran: the solver has come to rest at a feasible point, and certified it.
+
+    Who has a use for the point, as a fit that can store it, catches this and raises it again afterwards; for
+    everybody else it is a KeyboardInterrupt.
+    """
+
+    def __init__(self, solution: "Solution"):
+        super().__init__(f"{Status.INTERRUPTED.value} Its relative gap is {solution.certificate.gap:.3g}.")
+        self.solution = solution
+        self.stored_by: Any = None
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.solution,)
+
+
 REMAINDER = 0.5
 """Part of the improvement on a reference point that may be left undone."""
 
@@ -80,6 +96,14 @@ class Solution(Generic[Point]):
     history: tuple[Record, ...] = ()
 
 
+def at_rest(solve: Callable[..., "Solution[Point]"], *arguments: Any, **named: Any) -> "Solution[Point]":
+    """Return what `solve` returns, or the point at which Ctrl-C brought it to rest: its status tells."""
+    try:
+        return solve(*arguments, **named)
+    except Interrupted as stop:
+        return stop.solution
+
+
 class Solver(Protocol):
     """One algorithm for one kind of problem."""
 
@@ -96,7 +120,8 @@ class Progress:
     A solver opens it as a context, loops ``for iteration in progress:`` and leaves the loop itself when it has
     converged; the loop ends early when a limit is reached or Ctrl-C was pressed, and `status` then says which.
     While the context is open Ctrl-C only raises a flag, so that no state is ever left half-updated; a second
-    Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one.
+    Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one. At the end of the
+    context a Ctrl-C that was flagged becomes an `Interrupted`, with the solution where there is one.
     """
 
     def __init__(self, settings: Settings, observer: Observer | None = None):
@@ -109,6 +134,7 @@ class Progress:
         self.history: list[Record] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
+        self._solution: Solution | None = None
 
     def __enter__(self) -> "Progress":
         if threading.current_thread() is threading.main_thread():
@@ -121,8 +147,11 @@ class Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._previous_handler is not None:
-            signal.signal(signal.SIGINT, self._previous_handler)
+        if self._previous_handler is None:
+            return
+        signal.signal(signal.SIGINT, self._previous_handler)
+        if self.interrupted and exception[0] is None:
+            raise KeyboardInterrupt if self._solution is None else Interrupted(self._solution)
 
     def _interrupt(self, signum: int, frame: Any) -> None:
         if self.interrupted:
@@ -140,9 +169,12 @@ class Progress:
         limit = self.settings.time_limit
         return float("inf") if limit is None else limit - self.seconds
 
+    def _is_interrupted(self) -> bool:
+        return self.interrupted or (self._outer is not None and self._outer.interrupted)
+
     def out_of_time(self) -> bool:
         """Tell whether to stop now, and note why; for use between the bursts of one long iteration."""
-        if self.interrupted or (self._outer is not None and self._outer.interrupted):
+        if self._is_interrupted():
             self.status = Status.INTERRUPTED
         elif self.seconds_left <= 0:
             self.status = Status.TIME_LIMIT
@@ -169,4 +201,8 @@ class Progress:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""
         tolerance = self.settings.tolerance(certificate.primal)
         status = Status.SOLVED if certificate.within(tolerance) else self.status
-        return Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history))
+        if self._is_interrupted():
+            status = Status.INTERRUPTED
+        solution = Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history))
+        self._solution = solution
+        return solution
