@@ -41,7 +41,10 @@ def check_real(
         allowed += f" and at most {at_most:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {allowed}, got {value!r} of type {type(value).__name__}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     outside = (
         np.isnan(number)
         or (finite and np.isinf(number))
