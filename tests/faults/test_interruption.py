@@ -36,6 +36,7 @@ KEEPING = [
     MulticategorySVC(C=100.0, tol=1e-12, loss="crammer", kernel="linear"),
     RobustSVC(tol=1e-10),
     SparseSVC(tol=1e-12),
+    SparseSVC(tol=1e-12, penalty="l2"),
     SharedStructureSVC(max_iter=-1),
     TraceNormSVC(tol=1e-12),
     TraceNormSVC(tol=1e-12, loss="smoothed_hinge"),

@@ -1,1 +1,1 @@
-"""A campaign of random calls, good, extreme and wrong, of everything public: each is right, refused cleanly, or a defect."""
+"""Random calls of everything public, good, extreme and wrong: each is right, refused cleanly, or a defect."""

@@ -30,7 +30,10 @@ def main() -> int:
             reasons[verdict.reason] += 1
             if reasons[verdict.reason] == 1:
                 print(f"defect {number}: {verdict.reason}\n{recipe.to_json()}", flush=True)
-    print(f"seed {chosen.seed}: {sum(counts.values())} calls, " + ", ".join(f"{n} {kind}" for kind, n in counts.items()))
+    print(
+        f"seed {chosen.seed}: {sum(counts.values())} calls, "
+        + ", ".join(f"{n} {kind}" for kind, n in counts.items())
+    )
     return 1 if counts["defect"] else 0
 
 

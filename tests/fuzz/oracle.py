@@ -1,4 +1,4 @@
-"""The judge of a call: its outcome is right, a clean refusal, or a defect; nothing is trusted that can be recomputed."""
+"""The judge of a call: its outcome is right, a clean refusal, or a defect."""
 
 import signal
 import traceback
@@ -133,7 +133,7 @@ def _function(recipe: Recipe, function: Any, parameters: dict[str, Any], X: Any,
 
 
 def _refusal(error: Exception, parameters: dict[str, Any]) -> Verdict:
-    """Judge an error: of a plain kind, raised by our checks or scikit-learn's, and in words that name something."""
+    """Judge an error: of a plain kind, raised by our checks or scikit-learn's, in printable words."""
     place = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     found = f"{type(error).__name__} from {place.name}: {str(error)[:160]}"
     if type(error) not in CLEAN:
@@ -201,7 +201,9 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
     totals = np.bincount(labels, weight, k)
     weight = weight * model._class_factors(model.classes_, totals)[labels]
     costs = weight[:, None] * resolve_cost_matrix(model.cost_matrix, model.classes_)[labels]
-    scores = model._scores(X if not hasattr(X, "iloc") else rows) if not isinstance(X, list) else model._scores(rows)
+    scores = (
+        model._scores(X if not hasattr(X, "iloc") else rows) if not isinstance(X, list) else model._scores(rows)
+    )
     losses = _losses(model.loss, scores, labels, costs)[used].sum()
     at_zero = _losses(model.loss, np.zeros_like(scores), labels, costs)[used].sum()
     if hasattr(model, "coef_"):
@@ -218,7 +220,9 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
     value = 0.5 * norm + model.C * losses
     reported = model.certificate_.primal
     if abs(value - reported) > max(ROUNDING, model.tol) * max(1.0, abs(reported)):
-        return Verdict("defect", f"the certificate's objective {reported:.8g} is not that of the scores, {value:.8g}")
+        return Verdict(
+            "defect", f"the certificate's objective {reported:.8g} is not that of the scores, {value:.8g}"
+        )
     if model.certificate_.dual > model.C * at_zero * (1 + ROUNDING) + ROUNDING:
         return Verdict("defect", f"a dual of {model.certificate_.dual:.8g} above the objective of zero scores")
     return None

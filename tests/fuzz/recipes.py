@@ -1,4 +1,4 @@
-"""Recipes of calls: plain text from which the same call can be made again, drawn at random from all that is public.
+"""Recipes of calls: plain text from which the same call can be made again, drawn at random.
 
 A recipe names what is called, its parameters as Python expressions, and how rows, labels and weights are made.
 """
@@ -92,9 +92,13 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
         "adaptive": ("False", "True", "'per_variable'", "np.ones((3, 3))"),
         "adaptive_rounds": ("1", "2"), "initial_C": C,
     },
-    "MarginSearch": {**GRID, "criterion": ("'loo'", "'gacv'", "'loo_exact'", *FOLDS), "search_tol": ("1e-3", "None")},
+    "MarginSearch": {
+        **GRID, "criterion": ("'loo'", "'gacv'", "'loo_exact'", *FOLDS), "search_tol": ("1e-3", "None"),
+    },
     "ProximalSVCCV": {**GRID, "criterion": ("'loo'", *FOLDS)},
-    "SharedStructureSearch": {"Cs": GRID["Cs"], "relation_penalties": ("[1.0]", "[0.1, 10.0]", "None"), "cv": FOLDS},
+    "SharedStructureSearch": {
+        "Cs": GRID["Cs"], "relation_penalties": ("[1.0]", "[0.1, 10.0]", "None"), "cv": FOLDS,
+    },
     "SparseSVCCV": {**SPARSE, "n_Cs": ("3", "2"), "cv": FOLDS, "adaptive": ("False", "True", "'auto'"),
                     "per_variable": ("True", "False"), "standardize": ("True", "False"), "eps": ("0.1", "1e-4")},
     "NewtonRefinement": {"estimator": ("RidgeClassifier()", "LinearSVC()", "ProximalSVC(refine=False)"), "C": C,
@@ -103,7 +107,9 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
         "estimator": ("MulticategorySVC()", "ProximalSVC()", "SharedStructureSVC()"), "cv": ("None", *FOLDS),
         "target_error": ("None", "0.1", "1.0"), "coverage": ("None", "0.9"), "reject_label": ("None", "-7", "'?'"),
     },
-    "sparse_path": {**SPARSE, "Cs": GRID["Cs"], "adaptive": ("False", "True", "'per_variable'"), "n_Cs": ("3", "1")},
+    "sparse_path": {
+        **SPARSE, "Cs": GRID["Cs"], "adaptive": ("False", "True", "'per_variable'"), "n_Cs": ("3", "1"),
+    },
     "proximal_path": {"Cs": GRID["Cs"]},
     "trace_norm_path": {"n_penalties": ("2", "4"), "ratio": ("0.01", "1.0", "1e-9")},
     "stability_selection": {"n_resamples": ("2", "1"), "fraction": ("0.5", "0.9", "1.0"), "random_state": ("0",)},
@@ -126,9 +132,12 @@ SMALL_GRIDS = {
 """What keeps searches short, unless something else is drawn."""
 
 UNFAIR = frozenset(
-    "one 1e308|one nan|one inf|times 1e-200|times 1e200|texts|prose|one dimension|three dimensions|complex|"
-    "no columns|mixed types|with none|with nan|continuous|one class|all different|two columns|too few|missing|zeros|"
-    "one negative|1e300|1e-300|too many".split("|")
+    (
+        *("one 1e308", "one nan", "one inf", "times 1e-200", "times 1e200", "texts", "prose", "one dimension"),
+        *("three dimensions", "complex", "no columns", "mixed types", "with none", "with nan", "continuous"),
+        *("one class", "all different", "two columns", "too few", "missing", "zeros", "one negative", "one nan"),
+        *("1e300", "1e-300", "too many"),
+    )
 )
 """Kinds of rows, labels and weights that are to be refused, or mostly so: they are kept out of most calls."""
 
@@ -174,7 +183,9 @@ def draw(campaign: int, number: int) -> Recipe:
     return Recipe(
         target,
         parameters,
-        n=int(rng.choice([0, 1, 2, 4, 8])) if not fair and rng.random() < 0.3 else int(rng.choice([6, 12, 20, 40])),
+        n=int(rng.choice([0, 1, 2, 4, 8]))
+        if not fair and rng.random() < 0.3
+        else int(rng.choice([6, 12, 20, 40])),
         p=int(rng.choice([1, 2, 3, 3, 3, 8, 30])),
         k=int(rng.choice([2, 3, 3, 3, 4, 6])),
         rows=tuple(map(str, changes)),

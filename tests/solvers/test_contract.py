@@ -95,3 +95,16 @@ def test_the_observer_sees_every_record():
             progress.record(10.0, 10.0 - iteration)
     assert [record.gap for record in records] == pytest.approx([0.1, 0.2])
     assert progress.finish(None, Certificate.of(1.0, 1.0)).history == tuple(records)
+
+
+def test_a_method_that_goes_on_keeps_its_row():
+    with Progress(Settings(), method="alone") as progress:
+        assert [row.method for row in progress.finish(None, Certificate.of(1.0, 0.5)).trace] == ["alone"]
+        for method, primal in (("first", 4.0), ("first", 3.0), ("second", 2.0)):
+            progress.note(method, primal, 0.0)
+    trace = progress.finish(None, Certificate.of(1.5, 1.0)).trace
+    assert [(row.method, row.iterations, row.primal, row.dual) for row in trace] == [
+        ("first", 2, 3.0, 0.0),
+        ("second", 1, 1.5, 1.0),
+    ]
+    assert [row.primal for row in trace.scaled(2.0)] == [6.0, 3.0]

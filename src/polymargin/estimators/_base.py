@@ -20,6 +20,9 @@ from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, e
 from polymargin.gram import Kernel, check_precomputed, draw_landmarks, resolve_kernel, row_keys
 from polymargin.solvers.contract import Interrupted, Observer, Record, Settings, Solution, Status
 
+OUTCOME = ("certificate_", "converged_", "n_iter_", "solver_", "status_", "trace_")
+"""What every fitted model says about how it was found; a search says it of its winner."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
@@ -346,6 +349,9 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         self.certificate_ = certificate
         self.converged_ = certificate.within(tol)
         self.n_iter_ = solution.n_iter
+        self.trace_ = solution.trace
+        self.solver_ = solution.trace[-1].method
+        self.status_ = solution.status.name.lower()
         end_task(self)
         if solution.status is Status.INTERRUPTED:
             stop = Interrupted(solution)

@@ -143,6 +143,12 @@ class MulticategorySVC(KernelClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
         Outer iterations of the solver.
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 

@@ -93,6 +93,12 @@ class ProximalSVC(MomentClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
         Zero: the systems are solved directly (`refinement_` counts Newton steps).
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 

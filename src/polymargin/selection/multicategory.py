@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
-from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
 from polymargin.gram import (
@@ -32,6 +32,7 @@ from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.trace import Trace, TraceRow
 
 CRITERIA = ("loo", "gacv", "loo_exact")
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))
@@ -77,7 +78,7 @@ class MarginSearch(MarginClassifier):
     Attributes
     ----------
     best_estimator_ : MulticategorySVC
-        The fitted winner; `certificate_`, `converged_`, `n_iter_`, `intercept_` are its own.
+        The fitted winner; `intercept_`, `certificate_` and the rest of how it was found are its own.
     best_params_ : dict
         Its C and gamma.
     best_score_ : float
@@ -200,7 +201,8 @@ class MarginSearch(MarginClassifier):
         if hasattr(winner, "feature_names_in_"):
             self.feature_names_in_ = winner.feature_names_in_
         winner._conclude(solution, settings.tol)
-        self.certificate_, self.converged_, self.n_iter_ = winner.certificate_, winner.converged_, winner.n_iter_
+        for name in OUTCOME:
+            setattr(self, name, getattr(winner, name))
 
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
@@ -353,7 +355,8 @@ def _kept(problem: HingeProblem, point: HingePoint, settings: Settings) -> Solut
     certificate = problem.certify(point)
     if not certificate.within(settings.tol):
         return None
-    return Solution(point, Status.SOLVED, certificate, 0, time.perf_counter() - started)
+    trace = Trace((TraceRow("reused", 0, certificate.primal, certificate.dual),))
+    return Solution(point, Status.SOLVED, certificate, 0, time.perf_counter() - started, trace=trace)
 
 
 def _enlarged(problem: HingeProblem, solution: Solution[HingePoint], growth: float) -> HingePoint:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_choice, check_positive_values
-from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing
@@ -18,6 +18,7 @@ from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_sums
 from polymargin.solvers.ridge.path import decompose
+from polymargin.solvers.trace import Trace, TraceRow
 
 DEFAULT_CS = tuple(2.0**power for power in range(36))
 DEFAULT_WIDTHS = tuple(2.0**power for power in range(-4, 5))
@@ -83,7 +84,8 @@ def _path(
         else:
             certificate = replace(problem, C=float(C)).judge(Z[:, :, at], images[:, :, at])
         status = Status.SOLVED if certificate.within(settings.tol) else Status.STALLED
-        model._conclude(Solution(Z[:, :, at], status, certificate, 0, 0.0), settings.tol)
+        trace = Trace((TraceRow("spectral", 0, certificate.primal, certificate.dual),))
+        model._conclude(Solution(Z[:, :, at], status, certificate, 0, 0.0, trace=trace), settings.tol)
         models.append(model)
     return models
 
@@ -111,7 +113,7 @@ class ProximalSVCCV(MarginClassifier):
     Attributes
     ----------
     best_estimator_ : ProximalSVC
-        The winner, fitted to all rows; `certificate_`, `converged_`, `n_iter_`, `intercept_` are its own.
+        The winner, fitted to all rows; `intercept_`, `certificate_` and the rest of how it was found are its own.
     best_params_ : dict
         Its C and gamma.
     best_score_ : float
@@ -243,7 +245,7 @@ class ProximalSVCCV(MarginClassifier):
         self.best_params_ = {"C": winner.C, "gamma": winner.gamma}
         self.best_score_ = float(results["mean_test_score"][best])
         self.classes_ = data.classes
-        for name in ("certificate_", "converged_", "n_iter_", "intercept_"):
+        for name in (*OUTCOME, "intercept_"):
             setattr(self, name, getattr(winner, name))
 
     def _check_partitionable(self) -> None:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_integer, check_positive_values, check_real
-from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._tasks import class_scores
 from polymargin.estimators._transaction import all_or_nothing
@@ -58,7 +58,7 @@ class SharedStructureSearch(MarginClassifier):
     Attributes
     ----------
     best_estimator_ : SharedStructureSVC
-        The winner, fitted on all rows; `certificate_`, `converged_` and `n_iter_` are its own.
+        The winner, fitted on all rows; `certificate_` and the rest of how it was found are its own.
     best_params_ : dict
         Its C and relation_penalty.
     best_score_ : float
@@ -166,7 +166,7 @@ class SharedStructureSearch(MarginClassifier):
         }
 
     def _copy_from_winner(self) -> None:
-        for name in ("classes_", "n_features_in_", "feature_names_in_", "certificate_", "converged_", "n_iter_"):
+        for name in ("classes_", "n_features_in_", "feature_names_in_", *OUTCOME):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
 

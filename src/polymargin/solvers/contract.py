@@ -4,11 +4,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from polymargin.problems.certificate import Certificate
+from polymargin.solvers.trace import Trace, TraceRow
 
 Point = TypeVar("Point")
 
@@ -86,7 +87,7 @@ Observer = Callable[[Record], None]
 
 @dataclass(frozen=True, slots=True)
 class Solution(Generic[Point]):
-    """A point, why the solver stopped there, and what the point is provably worth."""
+    """A point, why the solver stopped there, what the point is provably worth, and which methods led to it."""
 
     point: Point
     status: Status
@@ -94,6 +95,18 @@ class Solution(Generic[Point]):
     n_iter: int
     seconds: float
     history: tuple[Record, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+
+
+Accepted = Literal[True] | str
+"""True, or the reason why a solver cannot take a problem, in words that may follow a colon."""
+
+
+def accepts_kinds(problem: Any, *kinds: type) -> Accepted:
+    """Return True if `problem` is of one of the `kinds`, else the reason that says which they are."""
+    if isinstance(problem, kinds):
+        return True
+    return f"it takes a {' or '.join(kind.__name__ for kind in kinds)}, not a {type(problem).__name__}."
 
 
 def at_rest(solve: Callable[..., "Solution[Point]"], *arguments: Any, **named: Any) -> "Solution[Point]":
@@ -106,6 +119,15 @@ def at_rest(solve: Callable[..., "Solution[Point]"], *arguments: Any, **named: A
 
 class Solver(Protocol):
     """One algorithm for one kind of problem."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        ...
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        ...
 
     def solve(
         self, problem: Any, settings: Settings, *, start: Any = None, observer: Observer | None = None
@@ -121,17 +143,20 @@ class Progress:
     converged; the loop ends early when a limit is reached or Ctrl-C was pressed, and `status` then says which.
     While the context is open Ctrl-C only raises a flag, so that no state is ever left half-updated; a second
     Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one. At the end of the
-    context a Ctrl-C that was flagged becomes an `Interrupted`, with the solution where there is one.
+    context a Ctrl-C that was flagged becomes an `Interrupted`, with the solution where there is one. The trace of
+    the solution has one row, of `method`, unless the solver keeps rows of its own in `trace`.
     """
 
-    def __init__(self, settings: Settings, observer: Observer | None = None):
+    def __init__(self, settings: Settings, observer: Observer | None = None, *, method: str = "unnamed"):
         self.settings = settings
+        self.method = method
         self.observer = observer
         self.started = time.perf_counter()
         self.iteration = 0
         self.interrupted = False
         self.status = Status.MAX_ITER
         self.history: list[Record] = []
+        self.trace: list[TraceRow] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
         self._solution: Solution | None = None
@@ -197,12 +222,21 @@ class Progress:
             self.observer(entry)
         return entry
 
+    def note(self, method: str, primal: float, dual: float, iterations: int = 1) -> None:
+        """Add to the trace what a method did; one that goes on keeps its row."""
+        if self.trace and self.trace[-1].method == method:
+            iterations += self.trace.pop().iterations
+        self.trace.append(TraceRow(method, iterations, float(primal), float(dual)))
+
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""
         tolerance = self.settings.tolerance(certificate.primal)
         status = Status.SOLVED if certificate.within(tolerance) else self.status
         if self._is_interrupted():
             status = Status.INTERRUPTED
-        solution = Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history))
+        rows = self.trace or [TraceRow(self.method, self.iteration, certificate.primal, certificate.dual)]
+        last = replace(rows[-1], primal=certificate.primal, dual=certificate.dual)
+        trace = Trace((*rows[:-1], last))
+        solution = Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history), trace)
         self._solution = solution
         return solution

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from polymargin._native.dense_system import DenseSystem
+from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
@@ -67,11 +68,19 @@ class InteriorPoint:
     to rounding (a pivoted Cholesky factor). The certificate is the problem's own all the same.
     """
 
+    name = "interior_point"
+
     def __init__(self, features: Any = None):
         self.features = features
         self._model: Model | None = None
         self._last: tuple[Any, Any, float] | None = None
         self._failures = 0
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if isinstance(problem, HingeProblem) and self.features is None:
+            return accepts_kinds(problem.gram, FeatureGram)
+        return accepts_kinds(problem, HingeProblem, PartitionedHinge)
 
     def solve(
         self,
@@ -93,7 +102,7 @@ class InteriorPoint:
         best: Judged | None = None
         idle = short = 0
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
                 if record.gap <= settings.tolerance(record.primal):
