@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from polymargin.checks import check_choice, check_integer, check_real
+from polymargin.checks import check_choice, check_integer, check_real, check_weight
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, named_penalty, weights_from
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.penalties import Penalty, pair_differences
-from polymargin.solvers.contract import Settings
+from polymargin.solvers.contract import Settings, at_rest
 
 LOSSES = ("weston", "lee", "crammer")
 
@@ -84,9 +85,13 @@ class SparseClassifier(MarginClassifier):
             return rows
         return pd.DataFrame(rows, columns=["feature", "partition", *coefficients])
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        selected = self.selected_features_
-        return safe_sparse_dot(X[:, selected], self.coef_[:, selected].T, dense_output=True) + self.intercept_
+    def _scoring(self) -> Scoring:
+        return prepared(self, (self.coef_, self.intercept_), _selected_scoring)
+
+
+def _selected_scoring(coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> Scoring:
+    selected = np.flatnonzero(coef.any(axis=0))
+    return Scoring(np.ascontiguousarray(coef[:, selected].T), intercept, columns=selected)
 
 
 def _partition(coef: NDArray[np.float64], classes: NDArray) -> str:
@@ -250,6 +255,7 @@ class SparseSVC(SparseClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SparseSVC":
         """Fit the machine.
 
@@ -269,7 +275,7 @@ class SparseSVC(SparseClassifier):
         settings, data, machine, penalty = self._prepare(X, y, sample_weight)
         self.weights_ = self._weights(machine, penalty, settings)
         penalty = penalty if self.weights_ is None else penalty.weighted(self.weights_)
-        solution = machine.solve(penalty, self.C, settings, observer=self._observer())
+        solution = at_rest(machine.solve, penalty, self.C, settings, observer=self._observer())
         self.classes_ = data.classes
         self.coef_ = solution.point.coef
         self.intercept_ = solution.point.intercept
@@ -280,9 +286,9 @@ class SparseSVC(SparseClassifier):
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet, Machine, Penalty]:
         """Check every argument, then the data, and state the losses and the penalty."""
         settings = self._settings()
-        check_real("C", self.C, above=0.0)
-        check_real("initial_C", self.initial_C, above=0.0)
-        check_real("adaptive_power", self.adaptive_power, above=0.0)
+        check_weight("C", self.C)
+        check_weight("initial_C", self.initial_C)
+        check_real("adaptive_power", self.adaptive_power, above=0.0, at_most=5.0)
         check_integer("adaptive_rounds", self.adaptive_rounds, at_least=1)
         named_penalty(self.penalty)
         check_choice("loss", self.loss, LOSSES)

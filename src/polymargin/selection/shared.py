@@ -12,7 +12,9 @@ from sklearn.model_selection import check_cv
 from polymargin.checks import check_integer, check_positive_values, check_real
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
+from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
@@ -97,6 +99,7 @@ class SharedStructureSearch(MarginClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
         """Search the grid and fit the winner.
 
@@ -171,8 +174,8 @@ class SharedStructureSearch(MarginClassifier):
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.best_estimator_._scores(X)
+    def _scoring(self) -> Scoring:
+        return self.best_estimator_._scoring()
 
 
 @dataclass(frozen=True, slots=True)

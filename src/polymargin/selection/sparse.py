@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
-from polymargin.checks import check_choice, check_flag, check_integer, check_real
+from polymargin.checks import check_choice, check_flag, check_integer, check_positive_values, check_real
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._sparse_machine import Machine, name_of, named_penalty
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.sparse import LOSSES, SparseClassifier, SparseSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import Penalty
@@ -233,6 +234,7 @@ class SparseSVCCV(SparseClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation_set: Any = None) -> "SparseSVCCV":
         """Choose a model and fit it.
 
@@ -326,7 +328,7 @@ class SparseSVCCV(SparseClassifier):
             raise ValueError(f"adaptive must be 'auto', 'rounds', True or False, got {self.adaptive!r}.")
         check_flag("per_variable", self.per_variable)
         check_flag("standardize", self.standardize)
-        check_real("adaptive_power", self.adaptive_power, above=0.0)
+        check_real("adaptive_power", self.adaptive_power, above=0.0, at_most=5.0)
         check_integer("n_Cs", self.n_Cs, at_least=2)
         check_real("eps", self.eps, above=0.0, at_most=1.0)
 
@@ -363,10 +365,7 @@ def _check_selects(machine: Machine, penalty: Penalty) -> None:
 
 
 def _ascending(values: Any, name: str = "Cs") -> NDArray[np.float64]:
-    grid = np.array([check_real(name, float(value), above=0.0) for value in np.ravel(values)])
-    if len(grid) == 0:
-        raise ValueError(f"{name} must hold at least one value, got none.")
-    return np.sort(grid)
+    return np.sort(check_positive_values(name, values))
 
 
 def _restricted(data: TrainingSet, rows: NDArray[np.intp]) -> TrainingSet:

@@ -12,7 +12,17 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.solvers.contract import Accepted, Observer, Settings, Solution, Solver, accepts_kinds
+from polymargin.solvers.contract import (
+    Accepted,
+    Interrupted,
+    Observer,
+    Settings,
+    Solution,
+    Solver,
+    Status,
+    accepts_kinds,
+    at_rest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +66,18 @@ class SquaredNorm:
         begin = None if start is None else HingePoint(C * start.dual, start.intercept)
         # the gap is relative to max(1, primal), and a multiple of the problem may multiply it
         tighter = replace(settings, tol=settings.tol / max(1.0, factor))
-        found = self.choose(machine).solve(machine, tighter, start=begin, observer=observer)
+        found = at_rest(self.choose(machine).solve, machine, tighter, start=begin, observer=observer)
         machine = HingeProblem(FeatureGram(problem.X), machine.losses)
         inner = machine.certify(found.point)
         coef = safe_sparse_dot(machine.coefficients(found.point.dual).T, problem.X, dense_output=True)
         certificate = Certificate.of(factor * inner.primal, factor * inner.dual, infeasibility=inner.infeasibility)
         point = SparsePoint(coef, found.point.intercept, found.point.dual / C)
-        return replace(found, point=point, certificate=certificate, history=(), trace=found.trace.scaled(factor))
+        solution = replace(
+            found, point=point, certificate=certificate, history=(), trace=found.trace.scaled(factor)
+        )
+        if solution.status is Status.INTERRUPTED:
+            raise Interrupted(solution)
+        return solution
 
 
 def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:
