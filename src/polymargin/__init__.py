@@ -10,6 +10,7 @@ from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
+from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.probabilities import ProbabilityClassifier
@@ -19,10 +20,13 @@ from polymargin.selection.scoring import expected_cost, make_cost_scorer
 from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
 from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 from polymargin.selection.stability import Stability, stability_selection
+from polymargin.solvers.trace import Trace
 
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
+    "ElasticNetPenalty",
+    "GroupLassoPenalty",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
@@ -37,6 +41,7 @@ __all__ = [
     "SparseSVC",
     "SparseSVCCV",
     "Stability",
+    "Trace",
     "TraceNormPath",
     "TraceNormSVC",
     "expected_cost",

@@ -50,7 +50,8 @@ def test_derivatives(size):
 def test_newton_finds_what_another_optimiser_finds(size, seed):
     stated = problem(seed, size)
     solution = SoftmaxNewton().solve(stated, Settings(1e-12, 100))
-    assert solution.status is Status.SOLVED and 0.0 <= solution.certificate.gap <= 1e-12
+    assert solution.status is Status.SOLVED
+    assert 0.0 <= solution.certificate.gap <= 1e-12
 
     def slow(theta):
         z = logits(theta, stated.scores)
@@ -75,7 +76,8 @@ def test_the_gap_bounds_the_distance_from_the_optimum_anywhere(size):
 def test_scores_that_mislead_keep_their_order_all_the_same():
     scores, labels, weights = sample(0)
     fitted = fit_map("temperature", -scores, labels, weights)
-    assert fitted.parameters[0] == LEAST_SLOPE and fitted.certificate.within(1e-10)
+    assert fitted.parameters[0] == LEAST_SLOPE
+    assert fitted.certificate.within(1e-10)
     np.testing.assert_array_equal(fitted.probabilities(scores).argmax(axis=1), scores.argmax(axis=1))
 
 
@@ -103,7 +105,8 @@ def test_a_sample_without_errors_does_not_make_certain():
     scores = np.eye(3)[labels] - 1 / 3
     for method in ("temperature", "vector", "matrix", "sigmoid"):
         largest = fit_map(method, scores, labels, np.ones(60)).probabilities(scores).max(axis=1)
-        assert (largest > 0.9).all() and (largest < 1 - 1e-3).all()
+        assert (largest > 0.9).all()
+        assert (largest < 1 - 1e-3).all()
 
 
 def test_equal_scores_give_the_shares_of_the_classes():

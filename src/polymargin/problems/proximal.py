@@ -49,7 +49,8 @@ class Sides:
         """Set each class, with summed weights `totals`, against the rest.
 
         Balancing (8) gives a class and the rest the same total weight; a side without rows gets none. The factors
-        are those of a sample in which the class has `fewer_own` rows, or the rest `fewer_rest`; (k,) for one a class.
+        are those of a sample in which the class has `fewer_own` rows, (k,) or one for all, or the rest
+        `fewer_rest`.
         """
         k = len(totals)
         factors = np.ones((k, k))

@@ -2,11 +2,11 @@
 
     p(x) = softmax(a s + b + M s),   s the scores (k,) of x, a >= LEAST_SLOPE
 
-    min over (a, b, M)   sum_i w_i [log sum_j exp z_ij - <t_i, z_i>] + 1/2 sum_q ridge_q theta_q^2,   z = a s + b + M s
+    min over (a, b, M)   sum_i w_i [log sum_j exp z_ij - <t_i, z_i>] + 1/2 sum_q ridge_q theta_q^2
 
-The three maps are prefixes of ``theta = (a, b, M)``: the slope alone, with an offset per class, with a matrix. Every
-coordinate has a positive ridge, so the objective is strongly convex: at any point the Fenchel dual at
-``p = softmax(z)`` is lower by just ``1/2 sum_q gradient_q^2 / ridge_q``, which is the certified gap.
+with z = a s + b + M s. The three maps are prefixes of ``theta = (a, b, M)``: the slope alone, with an offset per
+class, with a matrix. Every coordinate has a positive ridge, so the objective is strongly convex: at any point the
+Fenchel dual at ``p = softmax(z)`` is lower by just ``1/2 sum_q gradient_q^2 / ridge_q``, the certified gap.
 """
 
 from dataclasses import dataclass

@@ -30,8 +30,8 @@ CANDIDATES = ("temperature", "vector", "matrix")
 SLOPE_RIDGE = 1e-4
 OFFSET_RIDGE = 1e-2
 MATRIX_RIDGE = 10.0
-"""Penalties of the slope, the offsets and the matrix for scores of unit spread: the first two only make the optimum
-unique, the third is worth as many rows as it takes to learn that a class's score speaks of another class."""
+"""Penalties of the slope, the offsets and the matrix for scores of unit spread: the first two only make the
+optimum unique, the third keeps few rows from telling how a class's score speaks of another class."""
 
 ROWS_PER_PARAMETER = 2
 """Rows per parameter of the matrix from which on "auto" considers it."""
@@ -44,9 +44,12 @@ SETTINGS = Settings(tol=1e-10, max_iter=200)
 
 
 class ScoreMap(Protocol):
-    """A fitted map; `certificate` is None where the fit is closed, not an optimisation."""
+    """A fitted map."""
 
-    certificate: Certificate | None
+    @property
+    def certificate(self) -> Certificate | None:
+        """How good the fit is; None where it is closed, not an optimisation."""
+        ...
 
     def probabilities(self, scores: Array) -> Array:
         """Return the probabilities (n, k) of the classes."""
@@ -55,7 +58,7 @@ class ScoreMap(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxMap:
-    """``softmax(a s + b + M s)``, s the scores over their `spread`; `parameters` holds a, then b, then M by rows."""
+    """``softmax(a s + b + M s)``, s the scores over their `spread`; `parameters` holds a, b, and M by rows."""
 
     parameters: Array
     spread: float
@@ -126,7 +129,7 @@ class Choice:
 
 
 def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> Choice:
-    """Fit the candidates, and take the simplest whose loss over the folds is within one standard error of the least.
+    """Fit the candidates; take the simplest whose loss over the folds is within one standard error of the least.
 
     The standard error is that of the difference from the best map, row by row. A map without a fold is the one
     with all rows after one Newton step, so that judging costs a small part of fitting.

@@ -1,6 +1,4 @@
-"""Deciding by probabilities: the class of least expected cost, under costs and shares that training need not know."""
-
-from typing import Any
+"""Deciding by probabilities: the class of least expected cost, under costs that training need not know."""
 
 import numpy as np
 from numpy.typing import NDArray

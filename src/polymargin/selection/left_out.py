@@ -1,4 +1,4 @@
-"""Scores of training rows from machines fitted without them: from one fit where the machine can, by folds elsewhere.
+"""Scores of training rows from machines fitted without them: from one fit where possible, by folds elsewhere.
 
 Equal rows of a class leave together, with all their weight: otherwise the copy that stays would vouch for the one
 left out. So a row of weight 2 and a row given twice are the same here, too.
@@ -93,7 +93,9 @@ def can_leave_out(machine: Any) -> bool:
     Steps before it that saw the classes would have to be fitted without the row as well.
     """
     if isinstance(machine, Pipeline):
-        return can_leave_out(machine.steps[-1][1]) and not any(_uses_classes(step) for _, step in machine.steps[:-1])
+        return can_leave_out(machine.steps[-1][1]) and not any(
+            _uses_classes(step) for _, step in machine.steps[:-1]
+        )
     if hasattr(machine, "best_estimator_"):
         return can_leave_out(machine.best_estimator_)
     return hasattr(machine, "_left_out_scores")
@@ -134,7 +136,7 @@ def equal_rows(X: Any, labels: Rows, rows: Rows) -> Rows:
 
 
 def deal(groups: Rows, labels: Rows, n_folds: int) -> Rows:
-    """Return a fold for every row: the groups of a class go round the folds in turn, each class on from the last."""
+    """Return a fold for every row: the groups of a class go round the folds in turn, on from the last class."""
     distinct, first = np.unique(groups, return_index=True)
     by_class = np.argsort(labels[first], kind="stable")
     fold = np.empty(len(distinct), dtype=np.intp)
@@ -164,7 +166,7 @@ def _uses_classes(step: Any) -> bool:
     if step is None or isinstance(step, str):
         return False
     containers = ("steps", "transformer_list", "transformers")  # of Pipeline, FeatureUnion and ColumnTransformer
-    parts = next((getattr(step, name) for name in containers if hasattr(step, name)), [])
+    parts: list = next((getattr(step, name) for name in containers if hasattr(step, name)), [])
     if any(_uses_classes(part[1]) for part in parts):
         return True
     predicts = is_classifier(step) or is_regressor(step)

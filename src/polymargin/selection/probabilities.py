@@ -92,6 +92,7 @@ class ProbabilityClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     classes_: NDArray
     map_: ScoreMap
+    method_losses_: dict[str, float] | None
     certificate_: Certificate | None
     left_out_: LeftOut
 
@@ -221,7 +222,8 @@ def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDA
     inner = model.estimator
     if not (hasattr(inner, "decision_function") or hasattr(inner, "predict_proba")):
         raise TypeError(
-            f"estimator must have a decision_function or predict_proba, got {type(inner).__name__}, which has neither."
+            f"estimator must have a decision_function or predict_proba, got {type(inner).__name__}, which has "
+            "neither."
         )
     name = type(model).__name__
     if y is None:

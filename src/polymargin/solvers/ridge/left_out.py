@@ -47,7 +47,7 @@ class LeftOutSides:
     @classmethod
     def whole(cls, labels: NDArray[np.intp], weights: NDArray[np.float64], balance: bool) -> "LeftOutSides":
         """Let rows leave with all their weight, for the balancing that of the mean row of the side."""
-        totals, counts = np.bincount(labels, weights), np.bincount(labels)
+        totals, counts = np.bincount(labels, weights).astype(np.float64), np.bincount(labels)
         rest = (totals.sum() - totals) / np.maximum(counts.sum() - counts, 1)
         return cls.of(totals, balance, totals / counts, rest)
 
