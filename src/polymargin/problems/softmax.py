@@ -54,6 +54,10 @@ class SoftmaxProblem:
         theta[0] = 1.0
         return theta
 
+    def restricted(self, rows: NDArray) -> "SoftmaxProblem":
+        """Return the problem of some of the rows."""
+        return SoftmaxProblem(self.scores[rows], self.targets[rows], self.weights[rows], self.ridge)
+
     def at(self, theta: Array) -> Evaluation:
         """Evaluate the objective."""
         z = logits(theta, self.scores)

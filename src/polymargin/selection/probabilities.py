@@ -41,9 +41,9 @@ class ProbabilityClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     method : {"auto", "temperature", "vector", "matrix", "sigmoid", "isotonic"}, default="auto"
         The map. "temperature": a alone, which keeps the order of the classes, so `predict` is the estimator's own.
         "vector": also an offset b per class. "matrix": also M, shrunk to zero. "sigmoid" (Platt) and "isotonic":
-        every class against the rest, made to sum to one, as in scikit-learn. "auto": the simplest of temperature,
-        vector and matrix whose log loss, over folds of the left-out scores, is within one standard error of the
-        least.
+        every class against the rest, made to sum to one, as in scikit-learn. "auto": the richest of temperature,
+        vector and, for enough rows, matrix whose log loss, over folds of the left-out scores, is within one
+        standard error of the least.
     cv : int, splitter, iterable or None, default=None
         How scores of the training rows are left out. None: leave-one-out at no extra fit for `MulticategorySVC`
         (the active set frozen) and `ProximalSVC` (in closed form), also as the winner of a search or the last step
@@ -82,12 +82,12 @@ class ProbabilityClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> from polymargin import MulticategorySVC, ProbabilityClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = ProbabilityClassifier(MulticategorySVC(C=4.0)).fit(X, y)
-    >>> model.predict_proba(X[[0, 70, 130]]).round(1)
-    array([[1. , 0. , 0. ],
-           [0. , 0.3, 0.7],
-           [0. , 0. , 1. ]])
-    >>> model.predict(X[[70]]), model.predict(X[[70]], cost_matrix={(1, 2): 10})
-    (array([2]), array([1]))
+    >>> model.predict_proba(X[[0, 90, 130]]).round(1)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    >>> model.predict(X[[70]], cost_matrix={(1, 2): 10}), model.predict(X[[70]], cost_matrix={(2, 1): 10})
+    (array([1]), array([2]))
     """
 
     classes_: NDArray
