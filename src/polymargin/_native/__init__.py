@@ -1,7 +1,7 @@
 """Every compiled loop of the package; called by :mod:`polymargin.solvers` and :mod:`polymargin.gram` alone.
 
-Where a build holds the loops for x86-64-v3 as well (AVX2 and FMA; wheels do), they are imported in place of those for
-every processor if this one can run them. The environment variable POLYMARGIN_BASELINE=1 keeps to the latter.
+Where a build holds the loops for x86-64-v3 as well (AVX2 and FMA; wheels do), they are imported in place of those
+for every processor if this one can run them. The environment variable POLYMARGIN_BASELINE=1 keeps to the latter.
 """
 
 import os
