@@ -119,7 +119,7 @@ def test_bad_input(data):
         compress(MulticategorySVC(kernel="precomputed").fit(X @ X.T, y), max_loss=0.1)
     with pytest.raises(ValueError, match="not positive definite: it has no norm"):
         compress(MulticategorySVC(kernel="sigmoid", gamma=0.05).fit(X, y), max_loss=0.1)
-    indefinite = MulticategorySVC(kernel=lambda A, B: np.tanh(A @ B.T - 1.0))
+    indefinite = ProximalSVC(kernel=lambda A, B: np.tanh(A @ B.T - 1.0))
     with pytest.raises(ValueError, match="not positive definite"):
         compress(indefinite.fit(X, y), max_loss=0.1)
     with pytest.raises(TypeError, match="kernel classifier of polymargin, got SVC"):
