@@ -14,7 +14,7 @@ from polymargin.estimators._base import TrainingSet
 from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses, solver_for
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingeProblem, PolyhedralLosses, polyhedral
 from polymargin.problems.penalties import (
     MAX_CLASSES_OF_WEIGHTED_FUSION,
     FusionPenalty,
@@ -54,7 +54,7 @@ class Machine:
     """
 
     X: Any
-    losses: BoxLosses | SimplexLosses
+    losses: PolyhedralLosses
     group: NDArray[np.intp]
     share: NDArray[np.float64]
 
@@ -63,7 +63,7 @@ class Machine:
         """Merge the rows of a training set that are equal in all variables and the class."""
         check_costs_of_loss(loss, data.costs)
         merged, group = data.merged()
-        losses = hinge_losses(loss, merged.labels, merged.example_costs)
+        losses = polyhedral(hinge_losses(loss, merged.labels, merged.example_costs), "SparseSVC")
         return cls(merged.X.astype(np.float64), losses, group, data.weights / merged.weights[group])
 
     @property
@@ -123,7 +123,7 @@ class Machine:
         rotated = self.X
         if p > n and not sparse.issparse(self.X):
             rotated = scipy.linalg.qr(self.X.T, mode="r")[0][:n].T
-        problem = HingeProblem(FeatureGram(rotated), _scaled(self.losses, C / 2))
+        problem = HingeProblem(FeatureGram(rotated), self.losses.scaled(C / 2))
         # the gap is relative to max(1, primal), and doubling the problem may double it
         found = solver_for(problem).solve(problem, replace(settings, tol=settings.tol / 2), observer=observer)
         problem = HingeProblem(FeatureGram(self.X), problem.losses)
@@ -143,9 +143,3 @@ class Machine:
         spread = np.zeros((n_samples, self.n_classes))
         spread[rows] = self.share[:, None] * dual[self.group]
         return spread
-
-
-def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:
-    if isinstance(losses, BoxLosses):
-        return replace(losses, upper=C * losses.upper)
-    return replace(losses, weight=C * losses.weight)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.hinge import PolyhedralLosses
 from polymargin.problems.penalties import Penalty
 
 
@@ -45,7 +45,7 @@ class SparseProblem:
     """
 
     X: Any
-    losses: BoxLosses | SimplexLosses
+    losses: PolyhedralLosses
     penalty: Penalty
     C: float = 1.0
 
@@ -74,7 +74,7 @@ class SparseProblem:
         R, and with it every polar, is linear in the multipliers of the hinges (the slack of a simplex takes up
         what they leave), so the scaled multipliers are feasible for all variables, whatever a solver looked at.
         """
-        return self.C * self.losses.dual_linear(dual) / max(1.0, largest_polar)
+        return self.C * self.losses.dual_value(dual) / max(1.0, largest_polar)
 
     def certify(self, point: SparsePoint) -> Certificate:
         """Measure a point against the full problem."""
