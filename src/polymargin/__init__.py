@@ -10,6 +10,7 @@ from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
+from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
@@ -23,6 +24,8 @@ from polymargin.solvers.trace import Trace
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
+    "ElasticNetPenalty",
+    "GroupLassoPenalty",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",

@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin.checks import check_choice, check_real
+from polymargin.checks import check_choice, check_weight
 from polymargin.costs import resolve_class_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._moments import MomentClassifier, class_moments
@@ -17,7 +17,7 @@ from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.shared import SharedPoint, TaskMoments, class_tasks, one_vs_one_codes, one_vs_rest_codes
-from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.contract import Observer, Settings, Solution, at_rest
 
 SCHEMES = ("ovr", "ovo")
 
@@ -40,8 +40,8 @@ class TaskClassifier(MomentClassifier):
 
     def _check_arguments(self) -> Settings:
         """Check the arguments that the classifiers share."""
-        check_real("C", self.C, above=0.0)
-        check_real("relation_penalty", self.relation_penalty, above=0.0)
+        check_weight("C", self.C)
+        check_weight("relation_penalty", self.relation_penalty)
         check_choice("scheme", self.scheme, SCHEMES)
         if self.landmarks is not None and self._is_pairwise():
             raise ValueError(
@@ -71,7 +71,7 @@ class TaskClassifier(MomentClassifier):
         """Fit on all rows at once; fewer rows than unknowns are first rotated into as many coordinates."""
         settings, data, features, observer = self._begin(X, y, sample_weight)
         tasks, moments, rotation = self._summarise(data, features)
-        solution = self._solve_tasks(tasks, data.classes, settings, observer)
+        solution = at_rest(self._solve_tasks, tasks, data.classes, settings, observer)
         self._finish(data, features, moments, solution, rotation)
 
     def _summarise(
@@ -109,7 +109,7 @@ class TaskClassifier(MomentClassifier):
             moments = seen + moments
         if not moments.totals.any():
             raise ValueError("sample_weight must be positive for at least one row, got only zeros.")
-        solution = self._solve_tasks(self._tasks(moments, data.classes), data.classes, settings, None)
+        solution = at_rest(self._solve_tasks, self._tasks(moments, data.classes), data.classes, settings, None)
         self._finish(data, features, moments, solution)
 
     def _codes(self, n_classes: int) -> NDArray[np.float64]:

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from polymargin.checks import check_choice, check_flag, check_real
+from polymargin.checks import check_choice, check_entries, check_flag, check_real, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._moments import MomentClassifier, class_moments
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._statement import Statement, brought_together, state_problem
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
@@ -156,6 +157,7 @@ class ProximalSVC(MomentClassifier):
         self.random_state = random_state
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
         """Fit the machine.
 
@@ -187,8 +189,9 @@ class ProximalSVC(MomentClassifier):
         """Solve, refine and store; also for searches that have chosen the features."""
         data = brought_together(data, features)
         moments, problem, rows, triangles = self._state(data, features)
-        if isinstance(data, TrainingSet) and (moments is None or not np.isfinite(moments.grams).all()):
+        if isinstance(data, TrainingSet) and (moments is None or not moments.are_moderate()):
             assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
+            check_entries("X", data.X)
         if problem is not None:
             solution = NormalEquationsSolver(rows, triangles).solve(problem, settings)
         else:
@@ -225,6 +228,7 @@ class ProximalSVC(MomentClassifier):
             self.landmarks_ = data.rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "ProximalSVC":
         """Add rows to what was seen; the unrefined solution is that of `fit` on everything seen.
 
@@ -264,6 +268,7 @@ class ProximalSVC(MomentClassifier):
         self._restate(data.classes, features, moments, settings)
         return self
 
+    @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
         """Remove rows that were seen; the unrefined solution is that of `fit` on the rest.
 
@@ -298,6 +303,7 @@ class ProximalSVC(MomentClassifier):
         self._restate(self.classes_, self._kernel_features, moments, settings)
         return self
 
+    @all_or_nothing
     def refine_on(self, chunks: Iterable[tuple]) -> "ProximalSVC":
         """Apply the Newton refinement after a stream of `partial_fit` or `forget`.
 
@@ -335,7 +341,7 @@ class ProximalSVC(MomentClassifier):
         return self
 
     def _check_arguments(self) -> Settings:
-        check_real("C", self.C, above=0.0)
+        check_weight("C", self.C)
         check_flag("balance", self.balance)
         check_flag("refine", self.refine)
         check_choice("refine_weights", self.refine_weights, ("uniform", "balanced"))

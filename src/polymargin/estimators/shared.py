@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from polymargin.checks import check_choice, check_integer
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.relations import resolve_relations
 from polymargin.solvers.contract import Observer, Settings, Solution
@@ -182,6 +183,7 @@ class SharedStructureSVC(TaskClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSVC":
         """Fit the machine.
 
@@ -202,6 +204,7 @@ class SharedStructureSVC(TaskClassifier):
         return self
 
     @available_if(TaskClassifier._can_stream)
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SharedStructureSVC":
         """Add rows to what was seen; the fit is that of `fit` on everything seen.
 

@@ -2,6 +2,8 @@
 
 from polymargin.gram.kernels import (
     KERNELS,
+    LARGEST_GAMMA,
+    SMALLEST_GAMMA,
     Kernel,
     check_precomputed,
     kernel_for,
@@ -30,6 +32,8 @@ from polymargin.gram.providers import (
 
 __all__ = [
     "KERNELS",
+    "LARGEST_GAMMA",
+    "SMALLEST_GAMMA",
     "DenseGram",
     "FeatureGram",
     "Gram",

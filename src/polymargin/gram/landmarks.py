@@ -8,7 +8,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin.checks import check_integer, check_real
+from polymargin.checks import check_entries, check_integer, check_real
 from polymargin.gram.kernels import Kernel
 
 
@@ -49,7 +49,12 @@ def given_landmarks(landmarks: Any, n_features: int, dtype: Any) -> Any:
     """Return landmarks that are given as points, checked; None where they are to be drawn."""
     if not sparse.issparse(landmarks) and (isinstance(landmarks, str) or np.ndim(landmarks) == 0):
         return None
-    points = landmarks if sparse.issparse(landmarks) else np.asarray(landmarks, dtype=dtype)
+    try:
+        points = landmarks if sparse.issparse(landmarks) else np.asarray(landmarks, dtype=dtype)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"landmarks must be a count, a fraction or points of {n_features} numbers each, got {landmarks!r}."
+        ) from None
     if points.ndim != 2 or points.shape[1] != n_features:
         raise ValueError(
             f"landmarks given as points must have shape (m, {n_features}), one column a feature, "
@@ -57,6 +62,9 @@ def given_landmarks(landmarks: Any, n_features: int, dtype: Any) -> Any:
         )
     if not sparse.issparse(points) and not np.isfinite(points).all():
         raise ValueError("landmarks must be finite, got NaN or infinity.")
+    if points.shape[0] == 0:
+        raise ValueError("landmarks must hold at least one point, got none.")
+    check_entries("landmarks", points)
     return points
 
 

@@ -14,8 +14,18 @@ from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
-from polymargin.gram import DenseGram, Gram, Kernel, NystroemMap, draw_landmarks, resolve_kernel
+from polymargin.gram import (
+    LARGEST_GAMMA,
+    SMALLEST_GAMMA,
+    DenseGram,
+    Gram,
+    Kernel,
+    NystroemMap,
+    draw_landmarks,
+    resolve_kernel,
+)
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
@@ -109,6 +119,7 @@ class MarginSearch(MarginClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MarginSearch":
         """Search the grid.
 
@@ -158,7 +169,9 @@ class MarginSearch(MarginClassifier):
         if self.gammas is not None:
             if not has_width:
                 raise ValueError(f"gammas must be None with kernel={machine.kernel!r}, which has no width.")
-            gammas: Any = check_positive_values("gammas", self.gammas)
+            gammas: Any = check_positive_values(
+                "gammas", self.gammas, at_least=SMALLEST_GAMMA, at_most=LARGEST_GAMMA
+            )
         elif machine.kernel in ("rbf", "laplacian"):
             scale = resolve_kernel(machine.kernel, "scale", 3, 0.0, data.X, data.weights).gamma
             gammas = scale * np.array(DEFAULT_WIDTHS)

@@ -13,6 +13,7 @@ from polymargin.checks import check_integer, check_positive_values, check_real
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._tasks import class_scores
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
@@ -97,6 +98,7 @@ class SharedStructureSearch(MarginClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
         """Search the grid and fit the winner.
 

@@ -25,6 +25,22 @@ class Status(Enum):
     NUMERICAL_ERROR = "The linear algebra broke down."
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, pressed while a solver ran: the solver has come to rest at a feasible point, and certified it.
+
+    Who has a use for the point, as a fit that can store it, catches this and raises it again afterwards; for
+    everybody else it is a KeyboardInterrupt.
+    """
+
+    def __init__(self, solution: "Solution"):
+        super().__init__(f"{Status.INTERRUPTED.value} Its relative gap is {solution.certificate.gap:.3g}.")
+        self.solution = solution
+        self.stored_by: Any = None
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.solution,)
+
+
 REMAINDER = 0.5
 """Part of the improvement on a reference point that may be left undone."""
 
@@ -93,6 +109,14 @@ def accepts_kinds(problem: Any, *kinds: type) -> Accepted:
     return f"it takes a {' or '.join(kind.__name__ for kind in kinds)}, not a {type(problem).__name__}."
 
 
+def at_rest(solve: Callable[..., "Solution[Point]"], *arguments: Any, **named: Any) -> "Solution[Point]":
+    """Return what `solve` returns, or the point at which Ctrl-C brought it to rest: its status tells."""
+    try:
+        return solve(*arguments, **named)
+    except Interrupted as stop:
+        return stop.solution
+
+
 class Solver(Protocol):
     """One algorithm for one kind of problem."""
 
@@ -118,8 +142,9 @@ class Progress:
     A solver opens it as a context, loops ``for iteration in progress:`` and leaves the loop itself when it has
     converged; the loop ends early when a limit is reached or Ctrl-C was pressed, and `status` then says which.
     While the context is open Ctrl-C only raises a flag, so that no state is ever left half-updated; a second
-    Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one. The trace of the
-    solution has one row, of `method`, unless the solver keeps rows of its own in `trace`.
+    Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one. At the end of the
+    context a Ctrl-C that was flagged becomes an `Interrupted`, with the solution where there is one. The trace of
+    the solution has one row, of `method`, unless the solver keeps rows of its own in `trace`.
     """
 
     def __init__(self, settings: Settings, observer: Observer | None = None, *, method: str = "unnamed"):
@@ -134,6 +159,7 @@ class Progress:
         self.trace: list[TraceRow] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
+        self._solution: Solution | None = None
 
     def __enter__(self) -> "Progress":
         if threading.current_thread() is threading.main_thread():
@@ -146,8 +172,11 @@ class Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._previous_handler is not None:
-            signal.signal(signal.SIGINT, self._previous_handler)
+        if self._previous_handler is None:
+            return
+        signal.signal(signal.SIGINT, self._previous_handler)
+        if self.interrupted and exception[0] is None:
+            raise KeyboardInterrupt if self._solution is None else Interrupted(self._solution)
 
     def _interrupt(self, signum: int, frame: Any) -> None:
         if self.interrupted:
@@ -165,9 +194,12 @@ class Progress:
         limit = self.settings.time_limit
         return float("inf") if limit is None else limit - self.seconds
 
+    def _is_interrupted(self) -> bool:
+        return self.interrupted or (self._outer is not None and self._outer.interrupted)
+
     def out_of_time(self) -> bool:
         """Tell whether to stop now, and note why; for use between the bursts of one long iteration."""
-        if self.interrupted or (self._outer is not None and self._outer.interrupted):
+        if self._is_interrupted():
             self.status = Status.INTERRUPTED
         elif self.seconds_left <= 0:
             self.status = Status.TIME_LIMIT
@@ -200,7 +232,11 @@ class Progress:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""
         tolerance = self.settings.tolerance(certificate.primal)
         status = Status.SOLVED if certificate.within(tolerance) else self.status
+        if self._is_interrupted():
+            status = Status.INTERRUPTED
         rows = self.trace or [TraceRow(self.method, self.iteration, certificate.primal, certificate.dual)]
         last = replace(rows[-1], primal=certificate.primal, dual=certificate.dual)
         trace = Trace((*rows[:-1], last))
-        return Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history), trace)
+        solution = Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history), trace)
+        self._solution = solution
+        return solution

@@ -131,13 +131,14 @@ class InteriorPoint:
                     if not too_tight:
                         progress.status = Status.NUMERICAL_ERROR
                         break
-        if best is None or not (worthwhile or best[1].within(settings.tolerance(best[1].primal))):
-            best = model.better(best, system)
-        solution = progress.finish(*best)
-        if restricted:
-            self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
-        self._last = (model, system, best[1].primal) if worthwhile or solution.status is Status.SOLVED else None
-        return solution
+            if best is None or not (worthwhile or best[1].within(settings.tolerance(best[1].primal))):
+                best = model.better(best, system)
+            solution = progress.finish(*best)
+            if restricted:
+                self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
+            going_on = worthwhile or solution.status is Status.SOLVED
+            self._last = (model, system, best[1].primal) if going_on else None
+            return solution
 
     def _going_on(self, model: "Model | PartitionedModel") -> "tuple[Any, Any] | None":
         """Return model and system of the last problem where this is the same, or the losses near a kink there.

@@ -72,11 +72,11 @@ class NormalEquationsSolver:
         observer: Observer | None = None,
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
-        with Progress(settings, observer, method=self.name) as progress:
-            progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
-            known = self.triangles
-            found = self._by_squares(problem) if known is None else self._by_triangles(known, problem)
-            return progress.finish(*found)
+        progress = Progress(settings, observer, method=self.name)
+        progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
+        known = self.triangles
+        found = self._by_squares(problem) if known is None else self._by_triangles(known, problem)
+        return progress.finish(*found)
 
     def _by_squares(self, problem: NormalEquations) -> Certified:
         systems = _factorised(problem)
@@ -126,10 +126,10 @@ class DualRidgeSolver:
         observer: Observer | None = None,
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
-        with Progress(settings, observer, method=self.name) as progress:
-            progress.status = Status.STALLED
-            Z, multipliers = self._solve(problem)
-            return progress.finish(Z, problem.certify(Z, multipliers))
+        progress = Progress(settings, observer, method=self.name)
+        progress.status = Status.STALLED
+        Z, multipliers = self._solve(problem)
+        return progress.finish(Z, problem.certify(Z, multipliers))
 
     def _solve(self, problem: ProximalRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return coefficients (q, k) and multipliers (n, k)."""

@@ -112,7 +112,7 @@ class DCAlgorithm:
                     progress.status = step.status
                     break
                 tangent = following
-        return progress.finish(point, problem.certify(point))
+            return progress.finish(point, problem.certify(point))
 
 
 def convex_solver(problem: RobustProblem) -> Solver:

@@ -84,7 +84,7 @@ class ProximalNewton:
                         break
                 if steps <= NEWTON_STEPS // 2:
                     sigma *= GROWTH
-        return progress.finish(point, certificate)
+            return progress.finish(point, certificate)
 
 
 @dataclass(slots=True)

@@ -68,10 +68,10 @@ class AlternationSolver:
                 if has_stalled(progress):
                     progress.status = Status.STALLED
                     break
-        if W is None:
-            W = np.zeros((len(problem.tasks.cross), shape[0]))
-        point = SharedPoint(base_step.restore(W), M, multiplier)
-        return progress.finish(point, problem.certify(point))
+            if W is None:
+                W = np.zeros((len(problem.tasks.cross), shape[0]))
+            point = SharedPoint(base_step.restore(W), M, multiplier)
+            return progress.finish(point, problem.certify(point))
 
     @staticmethod
     def _has_converged(

@@ -47,7 +47,7 @@ class ProximalGradient:
                     progress.record(certificate.primal, certificate.dual)
                     if certificate.gap <= settings.tol:
                         break
-        return progress.finish(Z, problem.certify(Z))
+            return progress.finish(Z, problem.certify(Z))
 
 
 def shrink(Z: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
