@@ -19,6 +19,7 @@ from polymargin.gram.landmarks import (
     landmark_quota,
     row_keys,
 )
+from polymargin.gram.points import PointKernel
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -41,6 +42,7 @@ __all__ = [
     "KernelFeatures",
     "LazyGram",
     "NystroemMap",
+    "PointKernel",
     "check_precomputed",
     "distinct_rows",
     "draw_landmarks",

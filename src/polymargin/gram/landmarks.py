@@ -10,6 +10,7 @@ from scipy import sparse
 
 from polymargin.checks import check_entries, check_integer, check_real
 from polymargin.gram.kernels import Kernel
+from polymargin.gram.points import PointKernel
 
 
 def draw_landmarks(
@@ -125,6 +126,10 @@ class KernelFeatures:
     def __call__(self, X: Any) -> NDArray:
         """Return the features (n, m) of the rows of `X`."""
         return X[:, self.landmarks] if self.kernel.name == "precomputed" else self.kernel(X, self.landmarks)
+
+    def at_points(self) -> PointKernel:
+        """Return the features prepared for many products."""
+        return PointKernel(self.kernel, self.landmarks)
 
 
 class NystroemMap:

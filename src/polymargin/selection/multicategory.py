@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
+from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
 from polymargin.gram import (
@@ -207,8 +208,8 @@ class MarginSearch(MarginClassifier):
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.best_estimator_._scores(X)
+    def _scoring(self) -> Scoring:
+        return self.best_estimator_._scoring()
 
 
 @dataclass(frozen=True, slots=True)
