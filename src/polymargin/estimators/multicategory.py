@@ -28,23 +28,11 @@ from polymargin.problems.hinge import (
     lee_lin_wahba,
     weston_watkins,
 )
-from polymargin.solvers.contract import Settings, Solver, at_rest
-from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.contract import Settings, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.portfolio import Portfolio
 
 LOSSES = ("lee", "weston", "crammer")
-INTERIOR_POINT_UNKNOWNS = 1000
-"""Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
-SMALL_ROWS = 500
-"""Rows up to which the decomposition, which ends in rounding error, is quick whatever the features."""
-
-INTERIOR_POINT_WORK = 3e8
-"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
-
-NEWTON_FEATURES = 1500
-"""Features up to which proximal Newton can factor its preconditioner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +97,10 @@ class MulticategorySVC(KernelClassifier):
         Factors of the weights of the classes.
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
+    solver : str or object, default="auto"
+        "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
+        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
+        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach.
     max_iter : int, default=-1
@@ -183,6 +175,7 @@ class MulticategorySVC(KernelClassifier):
         priors=None,
         class_weight=None,
         fit_intercept=True,
+        solver="auto",
         tol=1e-4,
         max_iter=-1,
         time_limit=None,
@@ -201,6 +194,7 @@ class MulticategorySVC(KernelClassifier):
         self.priors = priors
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -235,7 +229,7 @@ class MulticategorySVC(KernelClassifier):
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
+        solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
         self._conclude(solution, settings.tol)
@@ -323,16 +317,3 @@ def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]
             return weston_watkins(labels, upper)
         case _:
             return crammer_singer(labels, upper.max(axis=1), upper.shape[1])
-
-
-def solver_for(problem: HingeProblem) -> Solver:
-    """Choose the solver by the shape of the problem."""
-    if not isinstance(problem.gram, FeatureGram):
-        return Decomposition()
-    n, p = problem.gram.features.shape
-    if n <= SMALL_ROWS:
-        return Decomposition()
-    unknowns = (p + 1) * (problem.losses.n_classes - 1)
-    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
-        return InteriorPoint()
-    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()

@@ -1,5 +1,6 @@
 """What goes into a solver and what comes out of it, and the one clock that stops it."""
 
+import math
 import signal
 import threading
 import time
@@ -46,6 +47,9 @@ class Interrupted(KeyboardInterrupt):
 REMAINDER = 0.5
 """Part of the improvement on a reference point that may be left undone."""
 
+JUDGED_AFTER, HOPELESS = 0.2, 3.0
+"""Part of the allotted work after which a method's pace is believed; how often that work it may still need."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -53,8 +57,8 @@ class Settings:
 
     With the objective of a `reference` point, a step of a longer algorithm may also stop when it has made most of
     the improvement on that point that is provably possible. Where the last digits are cheap solvers take them
-    beyond the tolerance, unless told to be `brief`. `work` limits the counted work, in the seconds that it stands for
-    (see `effort`): who calls several methods allots it.
+    beyond the tolerance, unless told to be `brief`. `work` limits the counted work, in the seconds that it stands
+    for (see `effort`): who calls several methods allots it.
     """
 
     tol: float = 1e-4
@@ -162,6 +166,7 @@ class Progress:
         self.history: list[Record] = []
         self.trace: list[TraceRow] = []
         self.work = 0.0
+        self._gaps: list[tuple[float, float]] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
         self._solution: Solution | None = None
@@ -229,6 +234,7 @@ class Progress:
         """Note the objectives of the current iteration and show them to the observer."""
         entry = Record(self.iteration, float(primal), float(dual), self.seconds)
         self.history.append(entry)
+        self._gaps.append((self.work, entry.gap))
         if self.observer is not None:
             self.observer(entry)
         return entry
@@ -247,6 +253,15 @@ class Progress:
         self.iteration = sum(row.iterations for row in self.trace)
         self.work += sum(row.work or 0.0 for row in rows)
         self.status = solution.status
+
+    def is_hopeless(self) -> bool:
+        """Tell whether the work allotted is far too little at the pace of the second half of the way so far."""
+        limit, (work, gap) = self.settings.work, self._gaps[-1]
+        if limit is None or work < JUDGED_AFTER * limit or gap <= self.settings.tol:
+            return False
+        _, before = min(self._gaps, key=lambda seen: abs(seen[0] - 0.5 * work))
+        pace = math.log(before / gap) / (0.5 * work) if before > gap > 0.0 else 0.0
+        return pace * HOPELESS * limit < math.log(gap / self.settings.tol)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""

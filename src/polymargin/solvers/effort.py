@@ -1,8 +1,8 @@
 """Operations and what they take: the rates at which one core does each kind of them.
 
-Solvers count operations, and budgets are in the seconds that the counts stand for at these rates. Nothing here looks
-at a clock, so that the same data always go the same way. ``python -m benchmarks.calibrate`` measures the rates of a
-machine and writes them to `effort.json`; only their ratios decide which method is tried.
+Solvers count operations, and budgets are in the seconds that the counts stand for at these rates. Nothing here
+looks at a clock, so that the same data always go the same way. ``python -m benchmarks.calibrate`` measures the
+rates of a machine and writes them to `effort.json`; only their ratios decide which method is tried.
 """
 
 import json

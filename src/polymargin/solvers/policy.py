@@ -1,9 +1,9 @@
 """The only place that chooses: which methods a hinge problem is given to, in which order, with how much work each.
 
 Every method has an estimate of its work (`solvers.effort` says what operations take). The cheapest is tried first;
-one that has done its share of work without reaching the tolerance is left, and the next goes on from the best point.
-Block descent, whose number of sweeps nobody can foretell, is first given as much work as the cheapest of the others
-would take: so it never costs more than twice the better choice, and often a tenth.
+one that has done its share of work without reaching the tolerance is left, and the next goes on from the best
+point. Block descent, whose number of sweeps nobody can foretell, is first given as much work as the cheapest of
+the others would take: so it never costs more than twice the better choice, and often a tenth.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ class Policy:
             return (Stage(BlockDescent()),)
         if sees_single_scores(problem):  # block descent needs thousands of sweeps
             return *others[:-1], Stage(others[-1].method, others[-1].predicted)
-        n, p, k = _shape(problem)
+        k = problem.losses.n_classes
         share = max(others[0].predicted or 0.0, self.shortest)
         sweeps = self.rates.seconds("sweep", 2.0 * self.descent_sweeps * _stored(problem) * k)
         return Stage(BlockDescent(), sweeps, share), *others, Stage(BlockDescent())

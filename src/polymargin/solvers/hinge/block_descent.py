@@ -73,7 +73,7 @@ class BlockDescent:
                 gap = (primal - dual) / max(1.0, abs(primal))
                 if gap < 0.99 * smallest:
                     smallest, newest = gap, epoch
-                elif epoch - newest > _PATIENCE:
+                elif epoch - newest > _PATIENCE or progress.is_hopeless():
                     progress.status = Status.STALLED
                     best.offer(descent.point())
                     break
