@@ -7,7 +7,7 @@ the others would take: so it never costs more than twice the better choice, and 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scipy import sparse
@@ -71,14 +71,14 @@ class Policy:
     rates: Rates = RATES
 
     def stages(self, problem: HingeProblem) -> Sequence[Stage]:
-        """Return the methods for a problem, in the order in which to try them; the last one has no limit."""
+        """Return the methods for a problem, in the order in which to try them."""
         if not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows:
             return (Stage(Decomposition()),)
         others = sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
         if not others:
             return (Stage(BlockDescent()),)
-        if sees_single_scores(problem):  # block descent needs thousands of sweeps
-            return *others[:-1], Stage(others[-1].method, others[-1].predicted)
+        if problem.losses.sees_single_scores:  # block descent needs thousands of sweeps
+            return others
         k = problem.losses.n_classes
         share = max(others[0].predicted or 0.0, self.shortest)
         sweeps = self.rates.seconds("sweep", 2.0 * self.descent_sweeps * _stored(problem) * k)
@@ -87,7 +87,7 @@ class Policy:
     def _candidates(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the problem, with their work."""
         n, p, k = _shape(problem)
-        single = sees_single_scores(problem)
+        single = problem.losses.sees_single_scores
         found: list[tuple[Solver, float]] = []
         falls_apart = single and p <= self.newton_features
         if falls_apart or (p + 1) * (k - 1) <= self.interior_unknowns:
@@ -116,11 +116,15 @@ class Policy:
         TypeError
             The object is no solver.
         """
-        if solver == "auto":
-            return self.stages(problem)
+        fit = [name for name, method in METHODS.items() if method().accepts(problem) is True]
+        if isinstance(solver, str) and solver == "auto":
+            stages = [stage for stage in self.stages(problem) if stage.method.accepts(problem) is True]
+            stages = stages or [Stage(METHODS[name]()) for name in fit[:1]]
+            if not stages:
+                raise ValueError(f"no solver takes this problem: {Decomposition().accepts(problem)}")
+            return *stages[:-1], replace(stages[-1], budget=None)
         if isinstance(solver, str):
             if solver not in METHODS:
-                fit = [name for name, method in METHODS.items() if method().accepts(problem) is True]
                 raise ValueError(
                     f"solver must be 'auto', a solver or one of {fit} for this problem, got {solver!r}."
                 )
@@ -133,11 +137,6 @@ class Policy:
         if answer is not True:
             raise ValueError(f"solver {solver.name!r} cannot take this problem: {answer}")
         return (Stage(solver),)
-
-
-def sees_single_scores(problem: HingeProblem) -> bool:
-    """Tell whether hinges see the scores of single classes, so that the classes fall apart but for their sum."""
-    return bool(getattr(problem.losses, "is_absolute", False))
 
 
 def _shape(problem: HingeProblem) -> tuple[int, int, int]:
