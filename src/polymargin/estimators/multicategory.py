@@ -26,11 +26,9 @@ from polymargin.problems.hinge import (
     Losses,
     PartitionedHinge,
 )
-from polymargin.solvers.contract import Settings, Solver, at_rest
-from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.contract import Settings, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
+<<<<<<< HEAD
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
 INTERIOR_POINT_UNKNOWNS = 1000
@@ -43,6 +41,9 @@ INTERIOR_POINT_WORK = 3e8
 
 NEWTON_FEATURES = 1500
 """Features up to which proximal Newton can factor its preconditioner."""
+=======
+from polymargin.solvers.hinge.portfolio import Portfolio
+>>>>>>> main
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,10 @@ class MulticategorySVC(KernelClassifier):
         Factors of the weights of the classes.
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
+    solver : str or object, default="auto"
+        "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
+        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
+        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach.
     max_iter : int, default=-1
@@ -183,6 +188,7 @@ class MulticategorySVC(KernelClassifier):
         priors=None,
         class_weight=None,
         fit_intercept=True,
+        solver="auto",
         tol=1e-4,
         max_iter=-1,
         time_limit=None,
@@ -201,6 +207,7 @@ class MulticategorySVC(KernelClassifier):
         self.priors = priors
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -235,7 +242,7 @@ class MulticategorySVC(KernelClassifier):
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
+        solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
         self._conclude(solution, settings.tol)
@@ -351,16 +358,3 @@ def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
 def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
     return named_loss(loss).over(labels, upper)
-
-
-def solver_for(problem: HingeProblem) -> Solver:
-    """Choose the solver by the shape of the problem."""
-    if not isinstance(problem.gram, FeatureGram):
-        return Decomposition()
-    n, p = problem.gram.features.shape
-    if n <= SMALL_ROWS:
-        return Decomposition()
-    unknowns = (p + 1) * (problem.losses.n_classes - 1)
-    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
-        return InteriorPoint()
-    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()
