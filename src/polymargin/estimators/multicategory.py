@@ -28,22 +28,8 @@ from polymargin.problems.hinge import (
 )
 from polymargin.solvers.contract import Settings, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
-<<<<<<< HEAD
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
-
-INTERIOR_POINT_UNKNOWNS = 1000
-"""Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
-SMALL_ROWS = 500
-"""Rows up to which the decomposition, which ends in rounding error, is quick whatever the features."""
-
-INTERIOR_POINT_WORK = 3e8
-"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
-
-NEWTON_FEATURES = 1500
-"""Features up to which proximal Newton can factor its preconditioner."""
-=======
 from polymargin.solvers.hinge.portfolio import Portfolio
->>>>>>> main
 
 
 @dataclass(frozen=True, slots=True)
