@@ -210,9 +210,10 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
     totals = np.bincount(labels, weight, k)
     weight = weight * model._class_factors(model.classes_, totals)[labels]
     costs = weight[:, None] * resolve_cost_matrix(model.cost_matrix, model.classes_)[labels]
-    scores = (
-        model._scores(X if not hasattr(X, "iloc") else rows) if not isinstance(X, list) else model._scores(rows)
-    )
+    scores = model.decision_function(X)
+    scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+    if model.loss == "lee":  # whose scores sum to zero, up to the rounding of coefficients as large as C
+        scores = scores - scores.mean(axis=1, keepdims=True)
     losses = _losses(model.loss, scores, labels, costs)[used].sum()
     at_zero = _losses(model.loss, np.zeros_like(scores), labels, costs)[used].sum()
     if hasattr(model, "coef_"):

@@ -14,9 +14,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from polymargin.blocks import OneBlock
-from polymargin.checks import check_entries, check_integer, check_labels, check_magnitudes, check_real
+from polymargin.checks import (
+    LARGEST_ENTRY,
+    check_entries,
+    check_integer,
+    check_labels,
+    check_magnitudes,
+    check_real,
+)
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
+from polymargin.estimators._scoring import Scoring
 from polymargin.gram import Kernel, check_precomputed, draw_landmarks, resolve_kernel, row_keys
 from polymargin.solvers.contract import Interrupted, Observer, Record, Settings, Solution, Status
 
@@ -156,7 +164,7 @@ def _dask_drivers() -> Any:
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """Base of the classifiers; a family adds `fit` and `_scores`.
+    """Base of the classifiers; a family adds `fit` and `_scoring`.
 
     The weight of a row means repetition, exactly: rows of weight zero are left out, and everything computed from
     the data (class proportions, the kernel width "scale") counts rows by their weights.
@@ -166,8 +174,12 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
     """Reason to give where a machine cannot be fitted to Dask collections."""
 
     @abstractmethod
+    def _scoring(self) -> Scoring:
+        """Return the formula of the scores."""
+
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the scores (n, k) of validated rows."""
+        return self._scoring()(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of the classes.
@@ -185,10 +197,23 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         check_is_fitted(self)
         if is_dask_collection(X):
             return _dask_drivers().by_partitions(self, "decision_function", X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        check_entries("X", X)
+        if not self._needs_no_validation(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            check_entries("X", X)
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def _needs_no_validation(self, X: Any) -> bool:
+        """Tell whether `X` is what validation would return: for one row, that takes longer than scoring it."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float64, np.float32)
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.abs(X).max(initial=0.0) <= LARGEST_ENTRY)
+        )
 
     def predict(self, X: Any) -> NDArray:
         """Predict the class of highest score.

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from polymargin.checks import check_choice, check_entries, check_flag, check_real, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
-from polymargin.estimators._moments import MomentClassifier, class_moments
+from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._statement import Statement, brought_together, state_problem
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.gram import KernelFeatures
@@ -405,6 +406,6 @@ class ProximalSVC(MomentClassifier):
         self._set_coefficients(self._proximal[:-1] * refinement.scale, refinement.offset)
         self.refinement_ = refinement
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        V = (self.coef_ if self._kernel_features is None else self.dual_coef_).T
-        return self._times(X, V) + self.intercept_
+    def _scoring(self) -> Scoring:
+        coef = self.coef_ if self._kernel_features is None else self.dual_coef_
+        return prepared(self, (self._kernel_features, coef, self.intercept_), features_scoring)

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from polymargin.checks import check_choice, check_integer, check_real, check_weight
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, named_penalty, weights_from
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.penalties import Penalty, pair_differences
@@ -85,9 +85,13 @@ class SparseClassifier(MarginClassifier):
             return rows
         return pd.DataFrame(rows, columns=["feature", "partition", *coefficients])
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        selected = self.selected_features_
-        return safe_sparse_dot(X[:, selected], self.coef_[:, selected].T, dense_output=True) + self.intercept_
+    def _scoring(self) -> Scoring:
+        return prepared(self, (self.coef_, self.intercept_), _selected_scoring)
+
+
+def _selected_scoring(coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> Scoring:
+    selected = np.flatnonzero(coef.any(axis=0))
+    return Scoring(np.ascontiguousarray(coef[:, selected].T), intercept, columns=selected)
 
 
 def _partition(coef: NDArray[np.float64], classes: NDArray) -> str:

@@ -13,12 +13,15 @@ from polymargin.gram.kernels import (
 from polymargin.gram.landmarks import (
     KernelFeatures,
     NystroemMap,
+    RowHash,
     distinct_rows,
     draw_landmarks,
     given_landmarks,
     landmark_quota,
+    lowest_rows,
     row_keys,
 )
+from polymargin.gram.points import PointKernel
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -27,6 +30,7 @@ from polymargin.gram.providers import (
     kernel_root,
     make_gram,
     pivoted_cholesky,
+    products_at,
     products_by_rows,
 )
 
@@ -41,6 +45,8 @@ __all__ = [
     "KernelFeatures",
     "LazyGram",
     "NystroemMap",
+    "PointKernel",
+    "RowHash",
     "check_precomputed",
     "distinct_rows",
     "draw_landmarks",
@@ -48,8 +54,10 @@ __all__ = [
     "kernel_for",
     "kernel_root",
     "landmark_quota",
+    "lowest_rows",
     "make_gram",
     "pivoted_cholesky",
+    "products_at",
     "products_by_rows",
     "resolve_kernel",
     "row_keys",

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
+from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
 from polymargin.gram import (
@@ -207,8 +208,8 @@ class MarginSearch(MarginClassifier):
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.best_estimator_._scores(X)
+    def _scoring(self) -> Scoring:
+        return self.best_estimator_._scoring()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,9 @@ class _Grid:
         nystroem = None
         if machine.landmarks is not None:
             rng = check_random_state(machine.random_state)
-            nystroem = NystroemMap(kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng))
+            nystroem = NystroemMap(
+                kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
+            )
         gram = machine._gram(kernel, data.X, nystroem)
         fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram)
         entries: list[dict[str, float]] = []

@@ -11,6 +11,7 @@ from sklearn.model_selection import check_cv
 from polymargin.checks import check_choice, check_positive_values
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.proximal import ProximalSVC
@@ -254,8 +255,8 @@ class ProximalSVCCV(MarginClassifier):
     def _is_pairwise(self) -> bool:
         return getattr(self.estimator, "kernel", None) == "precomputed"
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.best_estimator_._scores(X)
+    def _scoring(self) -> Scoring:
+        return self.best_estimator_._scoring()
 
 
 def _leave_one_out(

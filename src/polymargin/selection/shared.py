@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from polymargin.checks import check_integer, check_positive_values, check_real
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
+from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.shared import SharedStructureSVC
@@ -173,8 +174,8 @@ class SharedStructureSearch(MarginClassifier):
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.best_estimator_._scores(X)
+    def _scoring(self) -> Scoring:
+        return self.best_estimator_._scoring()
 
 
 @dataclass(frozen=True, slots=True)

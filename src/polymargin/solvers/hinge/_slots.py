@@ -226,8 +226,7 @@ def row_sums(array: Array) -> Array:
 
 def _harmonic(theta: Array) -> Array:
     """Curvature of hinges: half the harmonic mean of the two slots."""
-    with np.errstate(over="ignore"):  # beside an infinite ratio the curvature is zero, as it should be
-        return theta[:, 0] / (1.0 + theta[:, 0] / theta[:, 1])
+    return theta[:, 0] / (1.0 + theta[:, 0] / theta[:, 1])
 
 
 def _unique_up_to_sign(directions: Array) -> tuple[Array, NDArray[np.intp]]:

@@ -123,8 +123,9 @@ class InteriorPoint:
                     progress.status = Status.STALLED
                     break
                 try:
-                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
-                except np.linalg.LinAlgError:
+                    with np.errstate(over="raise", divide="raise", invalid="raise"):
+                        short = short + 1 if _predictor_corrector(system) < 0.05 else 0
+                except (np.linalg.LinAlgError, FloatingPointError):
                     too_tight = isinstance(model, NearKinks)
                     if not too_tight:
                         progress.status = Status.NUMERICAL_ERROR
