@@ -21,14 +21,12 @@ from polymargin.gram import (
 )
 from polymargin.problems.certificate import FEASIBLE, Certificate
 from polymargin.problems.hinge import (
-    BoxLosses,
+    LOSSES,
     HingePoint,
     HingeProblem,
+    Loss,
+    Losses,
     PartitionedHinge,
-    SimplexLosses,
-    crammer_singer,
-    lee_lin_wahba,
-    weston_watkins,
 )
 from polymargin.solvers.contract import Settings, Solution, Solver, at_rest
 from polymargin.solvers.hinge.block_descent import BlockDescent
@@ -36,7 +34,6 @@ from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 
-LOSSES = ("lee", "weston", "crammer")
 INTERIOR_POINT_UNKNOWNS = 1000
 """Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
 SMALL_ROWS = 500
@@ -287,7 +284,7 @@ class MulticategorySVC(KernelClassifier):
         """Check every argument that needs no data."""
         settings = self._settings()
         check_weight("C", self.C)
-        check_choice("loss", self.loss, LOSSES)
+        check_loss_argument(self.loss)
         check_flag("fit_intercept", self.fit_intercept)
         self._check_kernel()
         return settings
@@ -322,7 +319,9 @@ class MulticategorySVC(KernelClassifier):
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
 
 
-def _hinge_block(rows: tuple[TrainingSet, FeatureGram], loss: str, C: float, fit_intercept: bool) -> HingeProblem:
+def _hinge_block(
+    rows: tuple[TrainingSet, FeatureGram], loss: str | Loss, C: float, fit_intercept: bool
+) -> HingeProblem:
     """State the problem on the rows of a partition; those that cost nothing take no part."""
     data, gram = rows
     costs = data.example_costs
@@ -332,25 +331,25 @@ def _hinge_block(rows: tuple[TrainingSet, FeatureGram], loss: str, C: float, fit
     )
 
 
-def check_costs_of_loss(loss: str, costs: NDArray[np.float64]) -> None:
+def check_loss_argument(loss: Any) -> None:
+    """Refuse what is neither a name nor a loss."""
+    if not isinstance(loss, Loss):
+        check_choice("loss", loss, tuple(LOSSES))
+
+
+def named_loss(loss: str | Loss) -> Loss:
+    """Return the loss of a name, or the loss itself."""
+    return loss if isinstance(loss, Loss) else LOSSES[loss]
+
+
+def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
     """Refuse costs (k, k) that the loss cannot use."""
-    others = costs[~np.eye(len(costs), dtype=bool)].reshape(len(costs), -1)
-    if loss == "crammer" and np.any(others != others[:, :1]):
-        raise ValueError(
-            "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
-            f"maximum over classes, got {costs.tolist()}; loss='lee' and 'weston' use any costs."
-        )
+    named_loss(loss).check_costs(costs)
 
 
-def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses | SimplexLosses:
+def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
-    match loss:
-        case "lee":
-            return lee_lin_wahba(labels, upper)
-        case "weston":
-            return weston_watkins(labels, upper)
-        case _:
-            return crammer_singer(labels, upper.max(axis=1), upper.shape[1])
+    return named_loss(loss).over(labels, upper)
 
 
 def solver_for(problem: HingeProblem) -> Solver:

@@ -27,7 +27,7 @@ from polymargin.gram import (
     draw_landmarks,
     resolve_kernel,
 )
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution, Status
@@ -368,17 +368,15 @@ def _enlarged(problem: HingeProblem, solution: Solution[HingePoint], growth: flo
     Along multiples s of the coefficients the dual is ``s linear - s^2/2 ||W||^2``. Multipliers at their bounds ask
     for all of the growth; where none is, the best multiple is one.
     """
-    losses, dual = problem.losses, solution.point.dual
+    losses, dual = polyhedral(problem.losses, "A start from a smaller C"), solution.point.dual
     if isinstance(solution.point, InsidePoint):
         return solution.point
-    linear = losses.dual_linear(dual)
+    linear = losses.dual_value(dual)
     squared_norm = 2.0 * (linear - solution.certificate.dual)
     factor = growth if squared_norm <= 0.0 else min(growth, max(1.0, linear / squared_norm))
-    if isinstance(losses, BoxLosses):
-        return HingePoint(factor * dual, solution.point.intercept)
-    return HingePoint(losses.dual_of(factor * problem.coefficients(dual)), solution.point.intercept)
+    return HingePoint(losses.enlarged(dual, factor), solution.point.intercept)
 
 
-def _is_inside(losses: BoxLosses | SimplexLosses, point: HingePoint) -> bool:
+def _is_inside(losses: Losses, point: HingePoint) -> bool:
     """Tell whether a solution is clearly within its bounds."""
-    return isinstance(losses, BoxLosses) and bool((point.dual <= 0.99 * losses.upper).all())
+    return polyhedral(losses, "A path of C").clearly_inside(point.dual)

@@ -30,9 +30,9 @@ from scipy import sparse
 from polymargin._native.proximal import proximal_step
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced, resting_dual
+from polymargin.solvers.hinge.balance import balanced
 
 Array = NDArray[np.float64]
 
@@ -61,6 +61,8 @@ class FeatureNewton:
         """Return True if the solver can take `problem`, else the reason why not."""
         if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
             return is_hinge
+        if not problem.losses.is_compiled:
+            return "its losses must be hinges or maxima of single scores or of differences of scores."
         return accepts_kinds(problem.gram, FeatureGram)
 
     def solve(
@@ -137,22 +139,17 @@ class _Smoothed:
 
     def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None):
         assert isinstance(problem.gram, FeatureGram)
-        losses = problem.losses
+        losses = self.losses = polyhedral(problem.losses, "Newton's method on features")
         self.problem, self.progress = problem, progress
         features = problem.gram.features
         self.X: Any = features if sparse.issparse(features) else np.asarray(features, dtype=np.float64)
         self.k = losses.n_classes
-        self.simplex = isinstance(losses, SimplexLosses)
-        self.absolute = not isinstance(losses, SimplexLosses) and losses.is_absolute
-        if isinstance(losses, SimplexLosses):
-            self.example, self.label = losses.example.astype(np.int32), losses.anchor.astype(np.int32)
-            self.bound = np.ascontiguousarray(losses.weight[:, None])
-        else:
-            self.example, self.label = np.arange(losses.n_examples, dtype=np.int32), losses.labels.astype(np.int32)
-            self.bound = np.ascontiguousarray(losses.upper)
+        tables = losses.compiled_tables()
+        self.simplex, self.absolute = tables.simplex, tables.centred
+        self.example, self.label, self.bound = tables.example, tables.label, tables.bound
         self.width = _FIRST_WIDTH * losses.offset
         self.damping = 1e-3 * float(self.bound.sum()) / self.width
-        self.centre = resting_dual(losses) if start is None else start.dual
+        self.centre = losses.resting_dual() if start is None else start.dual
         self.preconditioner: Callable[[Array], Array] | None = None
 
     def first(self, start: HingePoint | None) -> _Iterate:
@@ -177,7 +174,7 @@ class _Smoothed:
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt
         loss, slack = proximal_step(
-            F, self.example, self.label, self.bound, self.centre, self.problem.losses.offset, self.absolute,
+            F, self.example, self.label, self.bound, self.centre, self.losses.offset, self.absolute,
             self.width, alpha, free, R,
         )  # fmt: skip
         return _Answer(alpha, free, R, loss, slack)
@@ -190,7 +187,7 @@ class _Smoothed:
         if self.problem.fit_intercept:
             gradient[-1] = -answer.R.sum(axis=0)
             # no less than <b, 1'R>, and what balancing the columns may cost the dual
-            price = self.problem.losses.offset + float(np.abs(b).max())
+            price = self.losses.offset + float(np.abs(b).max())
             inexact += price * float(np.abs(gradient[-1]).sum())
         primal = 0.5 * float(np.vdot(W, W)) + answer.loss
         if self.problem.tilt is not None:
@@ -240,7 +237,7 @@ class _Smoothed:
         """Balance the dual point and certify it with the intercepts."""
         dual = balanced(self.problem, iterate.alpha) if self.problem.fit_intercept else iterate.alpha
         if dual is None:
-            dual = resting_dual(self.problem.losses)
+            dual = self.losses.resting_dual()
         point = HingePoint(dual, iterate.b - iterate.b.mean())
         return point, self.problem.certify(point)
 

@@ -78,6 +78,8 @@ class InteriorPoint:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
+        if isinstance(problem, HingeProblem) and problem.losses.shape == "other":
+            return "its losses must be hinges or maxima."
         if isinstance(problem, HingeProblem) and self.features is None:
             return accepts_kinds(problem.gram, FeatureGram)
         return accepts_kinds(problem, HingeProblem, PartitionedHinge)

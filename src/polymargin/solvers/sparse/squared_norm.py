@@ -10,7 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.contract import (
     Accepted,
@@ -62,7 +62,7 @@ class SquaredNorm:
         rotated = problem.X
         if p > n and not sparse.issparse(problem.X):
             rotated = scipy.linalg.qr(problem.X.T, mode="r")[0][:n].T
-        machine = HingeProblem(FeatureGram(rotated), _scaled(problem.losses, C))
+        machine = HingeProblem(FeatureGram(rotated), problem.losses.scaled(C))
         begin = None if start is None else HingePoint(C * start.dual, start.intercept)
         # the gap is relative to max(1, primal), and a multiple of the problem may multiply it
         tighter = replace(settings, tol=settings.tol / max(1.0, factor))
@@ -78,9 +78,3 @@ class SquaredNorm:
         if solution.status is Status.INTERRUPTED:
             raise Interrupted(solution)
         return solution
-
-
-def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:
-    if isinstance(losses, BoxLosses):
-        return replace(losses, upper=C * losses.upper)
-    return replace(losses, weight=C * losses.weight)
