@@ -50,6 +50,8 @@ def draw_landmarks(
 class RowHash:
     """Random numbers that belong to the values of a row, wherever it stands: equal rows have equal ones.
 
+    Rows are told apart by their values in single precision, so that rows in either precision draw the same.
+
     Attributes
     ----------
     keys : (p,) one random number a column.
@@ -67,6 +69,7 @@ class RowHash:
         if sparse.issparse(X):
             X = sparse.csr_array(X, copy=True)
             X.sum_duplicates()
+            X.data = _single(X.data)
             X.eliminate_zeros()
             entries = _scrambled(_bits(X.data) ^ self.keys[X.indices])
             owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
@@ -74,9 +77,13 @@ class RowHash:
             np.add.at(numbers, owners, entries)
             return _scrambled(numbers)
         numbers = np.zeros(len(X), dtype=np.uint64)
-        for column, key in zip(np.asarray(X).T, self.keys, strict=True):
+        for column, key in zip(_single(X).T, self.keys, strict=True):
             numbers += np.where(column != 0, _scrambled(_bits(column) ^ key), np.uint64(0))
         return _scrambled(numbers)
+
+
+def _single(values: NDArray) -> NDArray[np.float64]:
+    return np.asarray(values).astype(np.float32).astype(np.float64)
 
 
 def _bits(values: NDArray) -> NDArray[np.uint64]:
