@@ -283,7 +283,7 @@ def test_wrong_chunks_leave_the_model_as_it_was(data):
         ({"C": 0.0}, "C must be"),
         ({"C": -2.0}, "C must be"),
         ({"landmarks": 0}, "landmarks must be an integer of at least 1"),
-        ({"landmarks": 401}, "at most the number of samples, 400, got 401"),
+        ({"landmarks": 9999}, "at most the number of samples, .*, got 9999"),
     ],
 )
 def test_a_refined_model_is_as_it_was_after_wrong_arguments(data, options, message):
