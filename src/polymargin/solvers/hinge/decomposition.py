@@ -133,6 +133,7 @@ class _Run(KernelPoint):
     def converged(self, blame: NDArray[np.float64]) -> bool:
         """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
         dual = self.objective()
+        self.progress.work = self.work
         record = self.progress.record(dual + float(blame.sum()), dual)
         self.gap = record.gap
         if self.method:
