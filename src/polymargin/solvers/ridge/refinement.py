@@ -200,11 +200,11 @@ def _solved(hessian: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDAr
     """Return the Newton directions (2, k); where large weights leave no digits for the ridge, the shortest."""
     right = gradient.T[:, :, None]
     try:
-        return np.linalg.solve(hessian, right)[:, :, 0].T
+        return np.asarray(np.linalg.solve(hessian, right), dtype=np.float64)[:, :, 0].T
     except np.linalg.LinAlgError:
         scale = np.sqrt(np.einsum("kii->ki", hessian))[:, :, None]
         inverse = np.linalg.pinv(hessian / (scale * scale.transpose(0, 2, 1)), hermitian=True)
-        return (inverse @ (right / scale) / scale)[:, :, 0].T
+        return np.asarray(inverse @ (right / scale) / scale, dtype=np.float64)[:, :, 0].T
 
 
 def _gap(
