@@ -5,7 +5,7 @@ from typing import Any
 from polymargin import RobustSVC
 from polymargin.datasets import make_triangle
 from reproductions.declare import Context, Figure
-from reproductions.robust._utilities import draw_boundaries, utility
+from reproductions.robust._utilities import TWO_STARTS, draw_boundaries, utility
 
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
@@ -20,7 +20,7 @@ def draw(context: Context) -> Any:
         ax.scatter(*sample.data.T, c=sample.target, s=1, cmap="Pastel1", vmax=8)
         for level, a in enumerate(LEVELS[::2] if context.quick else LEVELS):
             matrix = utility(kind, a)
-            machine = RobustSVC(0.1, utility=matrix, tol=1e-5).fit(sample.data, sample.target)
+            machine = RobustSVC(0.1, utility=matrix, tol=1e-5, starts=TWO_STARTS).fit(sample.data, sample.target)
             draw_boundaries(ax, machine.predict, f"C{level}", f"a = {a:g}")
             bayes = lambda X, matrix=matrix: (sample.class_probabilities(X) @ matrix).argmax(axis=1)  # noqa: E731
             draw_boundaries(ax, bayes, f"C{level}", None)

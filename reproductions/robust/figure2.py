@@ -7,7 +7,7 @@ from polymargin import RobustSVC
 from polymargin.datasets import make_triangle
 from reproductions.declare import Context, Figure
 from reproductions.plane import draw_regions
-from reproductions.robust._utilities import utility
+from reproductions.robust._utilities import TWO_STARTS, utility
 
 LEVELS = (0.0, 0.4, 0.8)
 
@@ -20,7 +20,9 @@ def draw(context: Context) -> Any:
     figure, axes = pyplot.subplots(3, 3, figsize=(10, 10), sharex=True, sharey=True)
     for kind, row in enumerate(axes, 1):
         for ax, a in zip(row, LEVELS, strict=True):
-            machine = RobustSVC(0.1, utility=utility(kind, a), kernel="rbf", gamma=0.25, tol=1e-3)
+            machine = RobustSVC(
+                0.1, utility=utility(kind, a), kernel="rbf", gamma=0.25, tol=1e-3, starts=TWO_STARTS
+            )
             with warnings.catch_warnings():
                 # Where no class holds half of the expected utility fits come near to zero, as the paper's do.
                 warnings.simplefilter("ignore", UserWarning)
