@@ -125,7 +125,9 @@ class _Intercepts:
 
     def seen_by(self, X: Array) -> Array:
         """Return what rows see of them, (n, k-1, k-1)."""
-        effect = np.eye(self.basis.shape[1]) - np.einsum("kc,kqa,iq->ica", self.basis, self.answers, X, optimize=True)
+        effect = np.eye(self.basis.shape[1]) - np.einsum(
+            "kc,kqa,iq->ica", self.basis, self.answers, X, optimize=True
+        )
         return effect @ self.schur @ effect.transpose(0, 2, 1)
 
 
