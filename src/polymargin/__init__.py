@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
-    from polymargin import datasets, distributed, inspection, persistence, report
+    from polymargin import datasets, distributed, export, inspection, persistence, report
     from polymargin.estimators.multicategory import MulticategorySVC
     from polymargin.estimators.proximal import ProximalSVC
     from polymargin.estimators.refinement import NewtonRefinement
@@ -18,6 +18,7 @@ if _TYPE_CHECKING:
     from polymargin.estimators.sparse import SparseSVC
     from polymargin.estimators.trace_norm import TraceNormSVC
     from polymargin.problems.certificate import Certificate
+    from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
     from polymargin.selection.budget import BudgetSearch
     from polymargin.selection.criteria import gacv, loo
     from polymargin.selection.multicategory import MarginSearch
@@ -27,10 +28,13 @@ if _TYPE_CHECKING:
     from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
     from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
     from polymargin.selection.stability import Stability, stability_selection
+    from polymargin.solvers.trace import Trace
 
 _PLACES = {
     "BudgetSearch": "selection.budget",
     "Certificate": "problems.certificate",
+    "ElasticNetPenalty": "problems.penalties",
+    "GroupLassoPenalty": "problems.penalties",
     "MarginSearch": "selection.multicategory",
     "MulticategorySVC": "estimators.multicategory",
     "NewtonRefinement": "estimators.refinement",
@@ -44,6 +48,7 @@ _PLACES = {
     "SparseSVC": "estimators.sparse",
     "SparseSVCCV": "selection.sparse",
     "Stability": "selection.stability",
+    "Trace": "solvers.trace",
     "TraceNormPath": "selection.shared",
     "TraceNormSVC": "estimators.trace_norm",
     "expected_cost": "selection.scoring",
@@ -57,13 +62,15 @@ _PLACES = {
 }
 """The module of every public name."""
 
-_MODULES = ("datasets", "distributed", "inspection", "persistence", "report")
+_MODULES = ("datasets", "distributed", "export", "inspection", "persistence", "report")
 """The public modules."""
 
 __version__ = _version("polymargin")
 __all__ = [
     "BudgetSearch",
     "Certificate",
+    "ElasticNetPenalty",
+    "GroupLassoPenalty",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
@@ -77,11 +84,13 @@ __all__ = [
     "SparseSVC",
     "SparseSVCCV",
     "Stability",
+    "Trace",
     "TraceNormPath",
     "TraceNormSVC",
     "datasets",
     "distributed",
     "expected_cost",
+    "export",
     "gacv",
     "inspection",
     "loo",

@@ -259,5 +259,5 @@ class Table:
                 console.print(f"{outcome.method} failed: {outcome.reason}")
         if self.tuned_by_costs and done:
             console.print(
-                "costs act in the training of auto, multicategory, sparse and robust, and in the tuning of the rest"
+                "costs act in the training of auto, multicategory, sparse and robust, and in the tuning of all"
             )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-ELSEWHERE = "polymargin reproduce: the reproductions do not come with the package; run this in a checkout of Polymargin"
+ELSEWHERE = "polymargin reproduce: the reproductions do not come with the package; run this in a checkout of it"
 
 
 def reproduce(context: typer.Context) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.checks import check_choice, check_flag, check_real
+from polymargin.checks import check_choice, check_flag, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._kernel import KernelClassifier, features_at_hand
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.gram import (
     FeatureGram,
     Kernel,
@@ -27,7 +28,7 @@ from polymargin.problems.hinge import (
     lee_lin_wahba,
     weston_watkins,
 )
-from polymargin.solvers.contract import Settings, Solver
+from polymargin.solvers.contract import Settings, Solver, at_rest
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
@@ -142,6 +143,12 @@ class MulticategorySVC(KernelClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
         Outer iterations of the solver.
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
@@ -202,6 +209,7 @@ class MulticategorySVC(KernelClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MulticategorySVC":
         """Fit the machine.
 
@@ -227,7 +235,7 @@ class MulticategorySVC(KernelClassifier):
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = solver_for(problem).solve(problem, settings, observer=self._observer())
+        solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
         self._conclude(solution, settings.tol)
@@ -241,7 +249,7 @@ class MulticategorySVC(KernelClassifier):
         rows = data.restricted(np.any(data.costs, axis=1)).blocks.map(features_at_hand, nystroem)
         blocks = rows.map(_hinge_block, self.loss, self.C, self.fit_intercept, keep=True)
         problem = PartitionedHinge(blocks, width, data.n_classes, self.fit_intercept)
-        solution = InteriorPoint().solve(problem, settings, observer=self._observer())
+        solution = at_rest(InteriorPoint().solve, problem, settings, observer=self._observer())
         self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
         self.intercept_ = solution.point.intercept
         self._conclude(solution, settings.tol)
@@ -250,7 +258,7 @@ class MulticategorySVC(KernelClassifier):
     def _check_arguments(self) -> Settings:
         """Check every argument that needs no data."""
         settings = self._settings()
-        check_real("C", self.C, above=0.0)
+        check_weight("C", self.C)
         check_choice("loss", self.loss, LOSSES)
         check_flag("fit_intercept", self.fit_intercept)
         self._check_kernel()

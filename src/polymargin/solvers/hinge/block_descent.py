@@ -1,7 +1,7 @@
 """Dual block coordinate descent: hinge machines on explicit features, dense or sparse, for many examples."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from polymargin._native.block_descent import sweep_dense, sweep_sparse
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced, resting_dual
 
 _BURST = 2e8
@@ -43,7 +43,15 @@ class BlockDescent:
         Seed of the random order.
     """
 
+    name: ClassVar[str] = "block_descent"
+
     seed: int = 0
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        return accepts_kinds(problem.gram, FeatureGram)
 
     def solve(
         self,
@@ -58,7 +66,7 @@ class BlockDescent:
         best = _Best(problem, start)
         next_certificate = smallest = np.inf
         newest = 0
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for epoch in progress:
                 primal, dual = descent.epoch(epoch, progress)
                 progress.record(primal, dual)

@@ -8,6 +8,7 @@ splitting or an interior point takes over.
 
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from polymargin.gram import FeatureGram, LazyGram, kernel_root
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._kernel_point import KernelPoint
 from polymargin.solvers.hinge.active_set import identified, open_face, polish
 from polymargin.solvers.hinge.balance import balanced
@@ -53,8 +54,19 @@ INTERIOR_ITERATIONS = 20
 class Decomposition:
     """Solve a hinge problem by working sets of `working_set` examples."""
 
+    name = "decomposition"
+
     def __init__(self, working_set: int = 1024):
         self.working_set = working_set
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        losses = problem.losses
+        if isinstance(losses, SimplexLosses) and not losses.one_each:
+            return "it takes one maximum per example."
+        return True
 
     def solve(
         self,
@@ -65,7 +77,7 @@ class Decomposition:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` to a relative gap of ``settings.tol``, from the dual of `start` where given."""
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             run = _Run(problem, progress, start, self.working_set)
             for _ in progress:
                 blame = run.blame()
@@ -103,6 +115,7 @@ class _Run(KernelPoint):
         # rows that have to be computed first: half as many, so that a stop need not wait long
         self.size = n if takes_all else min(size // 2 if isinstance(self.gram, LazyGram) else size, n)
         self.rows = np.empty(0, dtype=np.intp)
+        self.method = ""
         self.gap, self.best_dual = np.inf, -np.inf
         # counted in about the seconds of one core, not measured: the same data must always go the same way
         self.work = 0.0
@@ -117,7 +130,10 @@ class _Run(KernelPoint):
     def converged(self, blame: NDArray[np.float64]) -> bool:
         """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
         dual = self.objective()
-        self.gap = self.progress.record(dual + float(blame.sum()), dual).gap
+        record = self.progress.record(dual + float(blame.sum()), dual)
+        self.gap = record.gap
+        if self.method:
+            self.progress.note(self.method, record.primal, record.dual)
         self.trail.append((self.gap, self.work))
         self.rounds_without_gain = 0 if dual > self.best_dual + 1e-15 * abs(dual) else self.rounds_without_gain + 1
         self.best_dual = max(self.best_dual, dual)
@@ -190,6 +206,7 @@ class _Run(KernelPoint):
 
     def newton(self, work: float) -> None:
         """Replace the point by the result of Newton steps, which begin no face after so much `work`."""
+        self.method = "active_set"
         self.dual = self.loop.repair(self.dual)
         point, spent = polish(
             self.problem,
@@ -221,6 +238,7 @@ class _Run(KernelPoint):
 
     def split(self) -> None:
         """Replace the point by that of splitting, unless the point at hand is better."""
+        self.method = "splitting"
         self.tried_splitting = True
         tol = self.progress.settings.tol
         self.work += seconds_to_split(self.losses.n_examples, self.losses.n_classes, tol)
@@ -260,6 +278,7 @@ class _Run(KernelPoint):
 
     def interior(self) -> None:
         """Replace the point by that of an interior point: on a root of the matrix, or on the matrix itself."""
+        self.method = "kernel_interior"
         self.tried_interior = True
         self.work += self._interior_estimate()
         if self._unknowns() > MAX_UNKNOWNS:
@@ -270,6 +289,7 @@ class _Run(KernelPoint):
             self._identify(solution.point)
             self.inside = solution.point, solution.certificate
             return
+        self.method = "interior_point"
         problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
         point = InteriorPoint().solve(problem, self._settings_within(1e-10)).point
         self._identify(point)
@@ -319,6 +339,7 @@ class _Run(KernelPoint):
 
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
+        self.method = "working_sets"
         local = self.losses.restricted(rows)
         K = self.whole_matrix if len(rows) == self.losses.n_examples else None
         K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)

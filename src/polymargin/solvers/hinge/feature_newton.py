@@ -31,7 +31,7 @@ from polymargin._native.proximal import proximal_step
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced, resting_dual
 
 Array = NDArray[np.float64]
@@ -55,6 +55,14 @@ class FeatureNewton:
     gap of 1e-3 whatever C is, where coordinate descent needs hundreds of sweeps.
     """
 
+    name = "feature_newton"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        return accepts_kinds(problem.gram, FeatureGram)
+
     def solve(
         self,
         problem: HingeProblem,
@@ -64,7 +72,7 @@ class FeatureNewton:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             model = _Smoothed(problem, progress, start)
             iterate = best = model.first(start)
             newest, exactness = 0, _EXACTNESS

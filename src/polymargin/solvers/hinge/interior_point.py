@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from polymargin._native.dense_system import DenseSystem
+from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
@@ -67,11 +68,19 @@ class InteriorPoint:
     to rounding (a pivoted Cholesky factor). The certificate is the problem's own all the same.
     """
 
+    name = "interior_point"
+
     def __init__(self, features: Any = None):
         self.features = features
         self._model: Model | None = None
         self._last: tuple[Any, Any, float] | None = None
         self._failures = 0
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if isinstance(problem, HingeProblem) and self.features is None:
+            return accepts_kinds(problem.gram, FeatureGram)
+        return accepts_kinds(problem, HingeProblem, PartitionedHinge)
 
     def solve(
         self,
@@ -93,7 +102,7 @@ class InteriorPoint:
         best: Judged | None = None
         idle = short = 0
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
                 if record.gap <= settings.tolerance(record.primal):
@@ -120,13 +129,14 @@ class InteriorPoint:
                     if not too_tight:
                         progress.status = Status.NUMERICAL_ERROR
                         break
-        if best is None or not (worthwhile or best[1].within(settings.tolerance(best[1].primal))):
-            best = model.better(best, system)
-        solution = progress.finish(*best)
-        if restricted:
-            self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
-        self._last = (model, system, best[1].primal) if worthwhile or solution.status is Status.SOLVED else None
-        return solution
+            if best is None or not (worthwhile or best[1].within(settings.tolerance(best[1].primal))):
+                best = model.better(best, system)
+            solution = progress.finish(*best)
+            if restricted:
+                self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
+            going_on = worthwhile or solution.status is Status.SOLVED
+            self._last = (model, system, best[1].primal) if going_on else None
+            return solution
 
     def _going_on(self, model: "Model | PartitionedModel") -> "tuple[Any, Any] | None":
         """Return model and system of the last problem where this is the same, or the losses near a kink there.

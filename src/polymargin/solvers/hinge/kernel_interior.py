@@ -14,6 +14,7 @@ It pays where classes are many or C is large, so that working sets have too many
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -24,7 +25,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from polymargin.gram import DenseGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
 
@@ -81,6 +82,17 @@ class InsidePoint(HingePoint):
 class KernelInteriorPoint:
     """Mehrotra's predictor and corrector for box losses that see single scores, on a matrix held in memory."""
 
+    name = "kernel_interior"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        losses = problem.losses
+        if not (isinstance(losses, BoxLosses) and losses.is_absolute):
+            return "its hinges must see single scores, as those of loss='lee' do."
+        return accepts_kinds(problem.gram, DenseGram)
+
     def solve(
         self,
         problem: HingeProblem,
@@ -93,7 +105,7 @@ class KernelInteriorPoint:
 
         Other points are no start: interior points gain nothing from those on the boundary.
         """
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             path = _Path(problem, progress, start.central if isinstance(start, InsidePoint) else None)
             point, best = path.certified()
             central, idle = path.iterate(), 0

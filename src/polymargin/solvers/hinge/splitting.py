@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from polymargin.gram import DenseGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
 
@@ -53,11 +53,22 @@ def seconds_to_split(n: int, k: int, tol: float) -> float:
 class Splitting:
     """Over-relaxed steps to a fixed point, for box losses that see single scores on a matrix held in memory."""
 
+    name = "splitting"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        losses = problem.losses
+        if not (isinstance(losses, BoxLosses) and losses.is_absolute):
+            return "its hinges must see single scores, as those of loss='lee' do."
+        return accepts_kinds(problem.gram, DenseGram)
+
     def solve(
         self, problem: HingeProblem, settings: Settings, *, start: HingePoint, observer: Observer | None = None
     ) -> Solution[HingePoint]:
         """Solve `problem` from the neighbourhood of `start`; stop where the rest would take too many steps."""
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             point, best = start, problem.certify(start)
             iterate = _Iterate(problem, start, np.float32 if settings.tol >= SINGLE_PRECISION else np.float64)
             if not iterate.prepare(progress):
