@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
@@ -162,7 +163,7 @@ class Choice:
 
 def kernel_scale(X: Any) -> float:
     """Return the width that scikit-learn calls "scale"."""
-    if hasattr(X, "multiply"):
+    if sparse.issparse(X):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
         variance = float(np.asarray(X, dtype=np.float64).var())

@@ -59,9 +59,8 @@ def read(path: Path, kind: str, reading: "Reading") -> tuple[pd.DataFrame, tuple
 
 def _decoded(path: Path, given: str | None) -> tuple[str, str]:
     """Return the text of a file and its encoding: as given, by its mark, UTF-8, or else what Windows writes."""
-    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
-    with opener(path, "rb") as file:
-        data = file.read()
+    unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix.lower(), bytes)
+    data = unpack(path.read_bytes())
     if given is not None:
         try:
             return data.decode(given), given

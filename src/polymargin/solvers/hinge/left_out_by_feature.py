@@ -89,10 +89,10 @@ class _Hessian:
         self.basis = zero_sum_basis(kinds.shape[1])
         free = self.basis.shape[1]
         self.entries_per_row = 2 * width * free**2
-        hessian = np.zeros((free, width, free, width))
+        blocks = np.zeros((free, width, free, width))
         for kind, of_kind in zip(kinds @ self.basis, moments, strict=True):
-            hessian += np.einsum("a,b,pq->apbq", kind, kind, of_kind.second)
-        hessian = hessian.reshape(free * width, free * width)
+            blocks += np.einsum("a,b,pq->apbq", kind, kind, of_kind.second)
+        hessian = blocks.reshape(free * width, free * width)
         hessian.flat[:: len(hessian) + 1] += ridge
         self.root = _inverse_root(hessian)
 
