@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from polymargin import datasets, distributed, export, inspection, persistence, report
+    from polymargin.compression import Compression, compress
     from polymargin.estimators.multicategory import MulticategorySVC
     from polymargin.estimators.proximal import ProximalSVC
     from polymargin.estimators.refinement import NewtonRefinement
@@ -22,6 +23,7 @@ if _TYPE_CHECKING:
     from polymargin.selection.budget import BudgetSearch
     from polymargin.selection.criteria import gacv, loo
     from polymargin.selection.multicategory import MarginSearch
+    from polymargin.selection.probabilities import ProbabilityClassifier
     from polymargin.selection.proximal import ProximalSVCCV, proximal_path
     from polymargin.selection.rejection import RejectOptionClassifier
     from polymargin.selection.scoring import expected_cost, make_cost_scorer
@@ -33,11 +35,13 @@ if _TYPE_CHECKING:
 _PLACES = {
     "BudgetSearch": "selection.budget",
     "Certificate": "problems.certificate",
+    "Compression": "compression",
     "ElasticNetPenalty": "problems.penalties",
     "GroupLassoPenalty": "problems.penalties",
     "MarginSearch": "selection.multicategory",
     "MulticategorySVC": "estimators.multicategory",
     "NewtonRefinement": "estimators.refinement",
+    "ProbabilityClassifier": "selection.probabilities",
     "ProximalSVC": "estimators.proximal",
     "ProximalSVCCV": "selection.proximal",
     "RejectOptionClassifier": "selection.rejection",
@@ -51,6 +55,7 @@ _PLACES = {
     "Trace": "solvers.trace",
     "TraceNormPath": "selection.shared",
     "TraceNormSVC": "estimators.trace_norm",
+    "compress": "compression",
     "expected_cost": "selection.scoring",
     "gacv": "selection.criteria",
     "loo": "selection.criteria",
@@ -69,11 +74,13 @@ __version__ = _version("polymargin")
 __all__ = [
     "BudgetSearch",
     "Certificate",
+    "Compression",
     "ElasticNetPenalty",
     "GroupLassoPenalty",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",
@@ -87,6 +94,7 @@ __all__ = [
     "Trace",
     "TraceNormPath",
     "TraceNormSVC",
+    "compress",
     "datasets",
     "distributed",
     "expected_cost",

@@ -33,7 +33,10 @@ from polymargin.gram import Kernel, KernelFeatures, NystroemMap
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import PENALTIES
+from polymargin.selection.calibration import IsotonicMap, SigmoidMap, SoftmaxMap
+from polymargin.selection.left_out import LeftOut
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.rejection import RejectOptionClassifier, StrengthCurve
 from polymargin.selection.scoring import CostScorer
@@ -47,12 +50,15 @@ TRUSTED = (
     ClassMoments,
     CostScorer,
     FitRecord,
+    IsotonicMap,
     Kernel,
     KernelFeatures,
+    LeftOut,
     MarginSearch,
     MulticategorySVC,
     NewtonRefinement,
     NystroemMap,
+    ProbabilityClassifier,
     ProximalSVC,
     ProximalSVCCV,
     Refinement,
@@ -60,6 +66,8 @@ TRUSTED = (
     RobustSVC,
     SharedStructureSVC,
     SharedStructureSearch,
+    SigmoidMap,
+    SoftmaxMap,
     SparseSVC,
     SparseSVCCV,
     StrengthCurve,
@@ -216,7 +224,7 @@ def _check_ours(model: Any, kind: type[Exception], name: str) -> None:
         inner = inner.steps[-1][1]
     if isinstance(inner, GridSearchCV):
         inner = inner.estimator
-    if not isinstance(inner, (MarginClassifier, RejectOptionClassifier, NewtonRefinement)):
+    if not isinstance(inner, (MarginClassifier, ProbabilityClassifier, RejectOptionClassifier, NewtonRefinement)):
         raise kind(
             f"{name} must be a classifier of polymargin, alone or at the end of a pipeline, got "
             f"{type(inner).__name__}."

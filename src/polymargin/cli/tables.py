@@ -179,7 +179,7 @@ def _read_excel(path: Path, reading: Reading) -> tuple[pd.DataFrame, tuple[str, 
             path, sheet_name=None, na_values=["?", *reading.na], dtype=dict.fromkeys(reading.as_text, str)
         )
     except ImportError as error:
-        raise ImportError('Excel files are read with openpyxl: pip install "polymargin[excel]".') from error
+        raise ImportError('Excel files are read with openpyxl: pip install "polymargin[cli]".') from error
     used = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
     if len(used) != 1:
         raise Problems(path, [f"it must have one sheet with data, got {len(used)}: {', '.join(used) or 'none'}."])

@@ -1,6 +1,6 @@
 """MulticategorySVC: the multicategory SVM of Lee, Lin & Wahba (2004), and its rivals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,34 +17,24 @@ from polymargin.gram import (
     Kernel,
     NystroemMap,
     make_gram,
+    products_at,
 )
+from polymargin.problems.certificate import FEASIBLE, Certificate
 from polymargin.problems.hinge import (
-    BoxLosses,
+    LOSSES,
     HingePoint,
     HingeProblem,
+    Loss,
+    Losses,
     PartitionedHinge,
-    SimplexLosses,
-    crammer_singer,
-    lee_lin_wahba,
-    weston_watkins,
 )
-from polymargin.solvers.contract import Settings, Solver, at_rest
-from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.contract import Settings, Solution, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.left_out import frozen_left_out_scores
+from polymargin.solvers.hinge.portfolio import Portfolio
 
-LOSSES = ("lee", "weston", "crammer")
-INTERIOR_POINT_UNKNOWNS = 1000
-"""Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
-SMALL_ROWS = 500
-"""Rows up to which the decomposition, which ends in rounding error, is quick whatever the features."""
-
-INTERIOR_POINT_WORK = 3e8
-"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
-
-NEWTON_FEATURES = 1500
-"""Features up to which proximal Newton can factor its preconditioner."""
+SCORES_TO_CHECK = 2**22
+"""Kernel values at most, about, that comparing a model with what was certified may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +46,13 @@ class FitRecord:
     labels : (n_support,) class codes of the support vectors.
     costs : (n_support, k) their weighted costs L_ij.
     n_rows : number of training rows of positive weight.
+    coefficients : (n_support, k) their coefficients R, which landmarks fold into `dual_coef_`.
     """
 
     labels: NDArray[np.intp]
     costs: NDArray[np.float64]
     n_rows: int
+    coefficients: NDArray[np.float64]
 
 
 class MulticategorySVC(KernelClassifier):
@@ -109,6 +101,10 @@ class MulticategorySVC(KernelClassifier):
         Factors of the weights of the classes.
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
+    solver : str or object, default="auto"
+        "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
+        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
+        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach.
     max_iter : int, default=-1
@@ -183,6 +179,7 @@ class MulticategorySVC(KernelClassifier):
         priors=None,
         class_weight=None,
         fit_intercept=True,
+        solver="auto",
         tol=1e-4,
         max_iter=-1,
         time_limit=None,
@@ -201,6 +198,7 @@ class MulticategorySVC(KernelClassifier):
         self.priors = priors
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -235,11 +233,34 @@ class MulticategorySVC(KernelClassifier):
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
+        solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
-        self._conclude(solution, settings.tol)
+        self._conclude(self._as_stored(solution, problem, data.X), settings.tol)
         return self
+
+    def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
+        """Return the solution with the certificate of the scores that the model will give.
+
+        They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
+        some are asked, which sees a loss of digits as well.
+        """
+        if self._is_pairwise():
+            return solution
+        n = problem.gram.n
+        step = 1 + n * n // SCORES_TO_CHECK
+        rows = np.arange(0, n, step)
+        R = problem.coefficients(solution.point.dual)
+        seen = products_at(problem.gram, rows, R) + solution.point.intercept
+        losses = problem.losses.restricted(rows)
+        error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))
+        certificate = solution.certificate
+        if error <= FEASIBLE * max(1.0, abs(certificate.primal)):
+            return solution
+        told = Certificate.of(
+            certificate.primal + error, certificate.dual, infeasibility=certificate.infeasibility
+        )
+        return replace(solution, certificate=told)
 
     def _fit_partitions(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
@@ -259,7 +280,7 @@ class MulticategorySVC(KernelClassifier):
         """Check every argument that needs no data."""
         settings = self._settings()
         check_weight("C", self.C)
-        check_choice("loss", self.loss, LOSSES)
+        check_loss_argument(self.loss)
         check_flag("fit_intercept", self.fit_intercept)
         self._check_kernel()
         return settings
@@ -275,7 +296,7 @@ class MulticategorySVC(KernelClassifier):
         self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
     ) -> NDArray[np.intp]:
         support = super()._store(data, kernel, nystroem, R)
-        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows))
+        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows), R[support])
         return support
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
@@ -293,8 +314,36 @@ class MulticategorySVC(KernelClassifier):
         )
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
 
+    def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
+        """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
 
-def _hinge_block(rows: tuple[TrainingSet, FeatureGram], loss: str, C: float, fit_intercept: bool) -> HingeProblem:
+        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows.
+        """
+        if self.support_ is None:
+            return None
+        data = self._training_set(X, y, sample_weight, reset=False)
+        everyone = np.zeros((len(y), data.n_classes))
+        everyone[self.support_] = self._fit_record.coefficients
+        merged, place = data.merged(pairwise=self._is_pairwise())
+        R = np.zeros((merged.n_rows, data.n_classes))
+        np.add.at(R, place, everyone[data.rows])
+        support = np.flatnonzero(R.any(axis=1))
+        rows = merged.restricted(support, pairwise=self._is_pairwise())
+        losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
+        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
+        problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
+        scores = np.empty((merged.n_rows, data.n_classes))
+        others = np.setdiff1d(np.arange(merged.n_rows), support)
+        if len(others):
+            scores[others] = self._scores(self._validated(X)[merged.rows[others]])
+        scores[support] = frozen_left_out_scores(problem, HingePoint(losses.dual_of(R[support]), self.intercept_))
+        return scores[place]
+
+
+def _hinge_block(
+    rows: tuple[TrainingSet, FeatureGram], loss: str | Loss, C: float, fit_intercept: bool
+) -> HingeProblem:
     """State the problem on the rows of a partition; those that cost nothing take no part."""
     data, gram = rows
     costs = data.example_costs
@@ -304,35 +353,22 @@ def _hinge_block(rows: tuple[TrainingSet, FeatureGram], loss: str, C: float, fit
     )
 
 
-def check_costs_of_loss(loss: str, costs: NDArray[np.float64]) -> None:
+def check_loss_argument(loss: Any) -> None:
+    """Refuse what is neither a name nor a loss."""
+    if not isinstance(loss, Loss):
+        check_choice("loss", loss, tuple(LOSSES))
+
+
+def named_loss(loss: str | Loss) -> Loss:
+    """Return the loss of a name, or the loss itself."""
+    return loss if isinstance(loss, Loss) else LOSSES[loss]
+
+
+def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
     """Refuse costs (k, k) that the loss cannot use."""
-    others = costs[~np.eye(len(costs), dtype=bool)].reshape(len(costs), -1)
-    if loss == "crammer" and np.any(others != others[:, :1]):
-        raise ValueError(
-            "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
-            f"maximum over classes, got {costs.tolist()}; loss='lee' and 'weston' use any costs."
-        )
+    named_loss(loss).check_costs(costs)
 
 
-def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses | SimplexLosses:
+def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
-    match loss:
-        case "lee":
-            return lee_lin_wahba(labels, upper)
-        case "weston":
-            return weston_watkins(labels, upper)
-        case _:
-            return crammer_singer(labels, upper.max(axis=1), upper.shape[1])
-
-
-def solver_for(problem: HingeProblem) -> Solver:
-    """Choose the solver by the shape of the problem."""
-    if not isinstance(problem.gram, FeatureGram):
-        return Decomposition()
-    n, p = problem.gram.features.shape
-    if n <= SMALL_ROWS:
-        return Decomposition()
-    unknowns = (p + 1) * (problem.losses.n_classes - 1)
-    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
-        return InteriorPoint()
-    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()
+    return named_loss(loss).over(labels, upper)
