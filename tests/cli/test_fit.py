@@ -112,7 +112,8 @@ def test_costs_change_the_decisions(iris, tmp_path, capsys):
         arguments = ("fit", iris, "--target", "species", "--method", method, "--test", iris)
         plain = accept(capsys, *arguments)
         careful = accept(capsys, *arguments, "--costs", costs)
-        row = next(line for line in careful.splitlines() if line.startswith("  versicolor"))
+        confusion = careful.partition("true classes by predicted ones")[2]
+        row = next(line for line in confusion.splitlines() if line.startswith("  versicolor"))
         assert row.split()[-1] == ".", careful
         assert plain != careful
 
