@@ -22,6 +22,7 @@ if _TYPE_CHECKING:
     from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
     from polymargin.selection.budget import BudgetSearch
     from polymargin.selection.criteria import gacv, loo
+    from polymargin.selection.decisions import Decider
     from polymargin.selection.multicategory import MarginSearch
     from polymargin.selection.probabilities import ProbabilityClassifier
     from polymargin.selection.proximal import ProximalSVCCV, proximal_path
@@ -36,6 +37,7 @@ _PLACES = {
     "BudgetSearch": "selection.budget",
     "Certificate": "problems.certificate",
     "Compression": "compression",
+    "Decider": "selection.decisions",
     "ElasticNetPenalty": "problems.penalties",
     "GroupLassoPenalty": "problems.penalties",
     "MarginSearch": "selection.multicategory",
@@ -75,6 +77,7 @@ __all__ = [
     "BudgetSearch",
     "Certificate",
     "Compression",
+    "Decider",
     "ElasticNetPenalty",
     "GroupLassoPenalty",
     "MarginSearch",

@@ -44,6 +44,7 @@ from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
 from polymargin.solvers.ridge.refinement import Refinement
 from polymargin.solvers.trace import Trace, TraceRow
+from polymargin.soundness import check_sound
 
 TRUSTED = (
     Certificate,
@@ -142,6 +143,10 @@ def save(model: Any, path: str | os.PathLike, *, metadata: Mapping[str, Any] | N
     _check_ours(model, TypeError, "model")
     if not hasattr(model, "classes_"):
         raise ValueError("model must be fitted before it is saved.")
+    try:
+        check_sound(model)
+    except ValueError as error:
+        raise ValueError(f"model cannot be saved, it is not sound: {error}") from error
     content = {
         "format": FORMAT,
         "polymargin": version("polymargin"),
@@ -197,6 +202,12 @@ def load(path: str | os.PathLike) -> SavedModel:
             f"written by polymargin {content.get('polymargin')}."
         )
     _check_ours(content["model"], ValueError, f"{path}: the model")
+    if not isinstance(content["metadata"], dict):
+        raise ValueError(f"{path} is damaged: its metadata are a {type(content['metadata']).__name__}.")
+    try:
+        check_sound(content["model"])
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
     return SavedModel(content["model"], content["metadata"])
 
 
