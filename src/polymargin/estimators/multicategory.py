@@ -1,6 +1,6 @@
 """MulticategorySVC: the multicategory SVM of Lee, Lin & Wahba (2004), and its rivals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from polymargin.gram import (
     Kernel,
     NystroemMap,
     make_gram,
+    products_at,
 )
+from polymargin.problems.certificate import FEASIBLE, Certificate
 from polymargin.problems.hinge import (
     LOSSES,
     HingePoint,
@@ -26,22 +28,12 @@ from polymargin.problems.hinge import (
     Losses,
     PartitionedHinge,
 )
-from polymargin.solvers.contract import Settings, Solver, at_rest
-from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.contract import Settings, Solution, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.portfolio import Portfolio
 
-INTERIOR_POINT_UNKNOWNS = 1000
-"""Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
-SMALL_ROWS = 500
-"""Rows up to which the decomposition, which ends in rounding error, is quick whatever the features."""
-
-INTERIOR_POINT_WORK = 3e8
-"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
-
-NEWTON_FEATURES = 1500
-"""Features up to which proximal Newton can factor its preconditioner."""
+SCORES_TO_CHECK = 2**22
+"""Kernel values at most, about, that comparing a model with what was certified may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +98,10 @@ class MulticategorySVC(KernelClassifier):
         Factors of the weights of the classes.
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
+    solver : str or object, default="auto"
+        "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
+        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
+        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach.
     max_iter : int, default=-1
@@ -180,6 +176,7 @@ class MulticategorySVC(KernelClassifier):
         priors=None,
         class_weight=None,
         fit_intercept=True,
+        solver="auto",
         tol=1e-4,
         max_iter=-1,
         time_limit=None,
@@ -198,6 +195,7 @@ class MulticategorySVC(KernelClassifier):
         self.priors = priors
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -232,11 +230,34 @@ class MulticategorySVC(KernelClassifier):
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
+        solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
-        self._conclude(solution, settings.tol)
+        self._conclude(self._as_stored(solution, problem, data.X), settings.tol)
         return self
+
+    def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
+        """Return the solution with the certificate of the scores that the model will give.
+
+        They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
+        some are asked, which sees a loss of digits as well.
+        """
+        if self._is_pairwise():
+            return solution
+        n = problem.gram.n
+        step = 1 + n * n // SCORES_TO_CHECK
+        rows = np.arange(0, n, step)
+        R = problem.coefficients(solution.point.dual)
+        seen = products_at(problem.gram, rows, R) + solution.point.intercept
+        losses = problem.losses.restricted(rows)
+        error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))
+        certificate = solution.certificate
+        if error <= FEASIBLE * max(1.0, abs(certificate.primal)):
+            return solution
+        told = Certificate.of(
+            certificate.primal + error, certificate.dual, infeasibility=certificate.infeasibility
+        )
+        return replace(solution, certificate=told)
 
     def _fit_partitions(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
@@ -322,16 +343,3 @@ def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
 def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
     return named_loss(loss).over(labels, upper)
-
-
-def solver_for(problem: HingeProblem) -> Solver:
-    """Choose the solver by the shape of the problem."""
-    if not isinstance(problem.gram, FeatureGram):
-        return Decomposition()
-    n, p = problem.gram.features.shape
-    if n <= SMALL_ROWS:
-        return Decomposition()
-    unknowns = (p + 1) * (problem.losses.n_classes - 1)
-    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
-        return InteriorPoint()
-    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()
