@@ -98,8 +98,7 @@ def _model(machine: MarginClassifier) -> dict[str, Any] | None:
     kernel = scoring.kernel
     if kernel is not None and (callable(kernel.kernel.name) or kernel.kernel.name == "precomputed"):
         return None
-    points = None if kernel is None else kernel.points
-    if scoring.weights.size + (0 if points is None else np.prod(points.shape)) > MOST_NUMBERS:
+    if scoring.weights.size + (0 if kernel is None else np.prod(kernel.points.shape)) > MOST_NUMBERS:
         return None
     model: dict[str, Any] = {
         "weights": _doubles(scoring.weights),
@@ -109,7 +108,7 @@ def _model(machine: MarginClassifier) -> dict[str, Any] | None:
         "kernel": None,
     }
     if kernel is not None:
-        shape = kernel.kernel
+        shape, points = kernel.kernel, kernel.points
         model["kernel"] = {key: getattr(shape, key) for key in ("name", "gamma", "degree", "coef0")}
         model["points"] = _doubles(points.toarray() if sparse.issparse(points) else points)
     return model
