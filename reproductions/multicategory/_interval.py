@@ -14,12 +14,15 @@ from reproductions.declare import Context
 
 Point = tuple[int, int]
 
+LOG_LAMBDAS, LOG_SIGMAS = range(-16, 2), range(-6, 3)
+"""Powers of two of the grid; the paper gives none. Wide enough that no method's choices crowd at its edge."""
+
 
 def grid(context: Context) -> list[Point]:
     """Return the searched powers of two of (lambda, sigma)."""
     if context.quick:
         return list(product((-9, -5), (-4, -2)))
-    return list(product(range(-13, -2, 2), range(-5, 1)))
+    return list(product(LOG_LAMBDAS, LOG_SIGMAS))
 
 
 def gamma_of(log_sigma: int) -> float:
