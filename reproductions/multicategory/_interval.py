@@ -18,17 +18,16 @@ LOG_LAMBDAS, LOG_SIGMAS = range(-16, 2), range(-6, 3)
 """Powers of two of the grid; the paper gives none. Wide enough that choices do not crowd at its edge."""
 
 PROTOCOL = (
-    "The paper gives no grid. Ours is log2 lambda = -16, ..., 1 and log2 sigma = -6, ..., 2, so that it holds every "
-    "point that the paper's Table 1 names and the choices of one-versus-rest, whose class in the middle wants a "
-    "large lambda, do not end at its edge. "
+    "The paper gives no grid. Ours is log2 lambda = -16, ..., 1 and log2 sigma = -6, ..., 2, so that the choices of "
+    "one-versus-rest, whose class in the middle wants a large lambda, do not end at its edge. "
 )
 
 
-def grid(context: Context, step: int = 1) -> list[Point]:
-    """Return the searched powers of two of (lambda, sigma); every other lambda with `step` two."""
+def grid(context: Context, log_lambdas: range = LOG_LAMBDAS, log_sigmas: range = LOG_SIGMAS) -> list[Point]:
+    """Return the searched powers of two of (lambda, sigma)."""
     if context.quick:
         return list(product((-9, -5), (-4, -2)))
-    return list(product(LOG_LAMBDAS[::step], LOG_SIGMAS))
+    return list(product(log_lambdas, log_sigmas))
 
 
 def gamma_of(log_sigma: int) -> float:

@@ -7,13 +7,13 @@ import numpy as np
 
 from polymargin.datasets import make_competing_interval
 from reproductions.declare import Claim, Comparison, Context, Key, Reproduction
-from reproductions.multicategory._interval import PROTOCOL, OneVersusRest, fine_grid, grid, tuned_by_gckl
+from reproductions.multicategory._interval import LOG_LAMBDAS, PROTOCOL, OneVersusRest, fine_grid, grid, tuned_by_gckl
 from reproductions.rules import HALF
 
 
 def _machines(context: Context) -> dict[str, Any]:
     sample = make_competing_interval(60 if context.quick else 200, random_state=context.seed % 2**32)
-    points = grid(context, step=2)
+    points = grid(context, LOG_LAMBDAS[::2])
     return {"MSVM": tuned_by_gckl(sample, points, "lee"), "one-versus-rest": OneVersusRest(sample, points)}
 
 

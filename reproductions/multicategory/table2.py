@@ -5,7 +5,7 @@ from itertools import combinations
 
 from polymargin.datasets import make_interval_scenario
 from reproductions.declare import Band, Claim, Comparison, Context, Key, Reproduction, Theirs, difference
-from reproductions.multicategory._interval import PROTOCOL, OneVersusRest, error_rate, grid, tuned_by_gckl
+from reproductions.multicategory._interval import OneVersusRest, error_rate, grid, tuned_by_gckl
 from reproductions.rules import HALF
 
 PAPER = {
@@ -27,7 +27,7 @@ PAPER = {
 def repetition(context: Context) -> Mapping[Key, float]:
     """One sample of 200 of every scenario."""
     values: dict[Key, float] = {}
-    points = grid(context, step=2)
+    points = grid(context, range(-13, -2, 2), range(-5, 1))
     for scenario, seed in zip((1, 2, 3), context.seeds(3), strict=True):
         sample = make_interval_scenario(scenario, 60 if context.quick else 200, random_state=seed)
         machines = {
@@ -93,8 +93,9 @@ REPRODUCTION = Reproduction(
     band=lambda key: Band.of_effect(GAIN, "MSVM's gain over Weston-Watkins in scenario 3"),
     method_part=1,
     digits=4,
-    protocol=PROTOCOL + "To save time every other lambda is searched here. All are tuned by the expected loss given "
-    "the true probabilities (GCKL), each in its own loss; of equal ones the smaller lambda, then sigma is taken.",
+    protocol="The paper gives no grid. Ours is log2 lambda = -13, -11, ..., -3 and log2 sigma = -5, ..., 0: the wide one "
+    "of the replicates takes five times as long, and flatters one-versus-rest less. All are tuned by the expected loss "
+    "given the true probabilities (GCKL), each in its own loss; of equal ones the smaller lambda, then sigma is taken.",
     notes="Error rates are exact, on a fine grid, as in the paper. Its p-value is two-sided over ten replicates, "
     "ours are one-sided.",
 )

@@ -22,7 +22,6 @@ BANDS = {
     "train": Band.of_effect(5.35, "the mean gain of BR-MPSVM over MPSVM in Table 1, training"),
     "test": Band.of_effect(6.05, "the mean gain of BR-MPSVM over MPSVM in Table 1, testing"),
 }
-TIES = "Of equal correctness on the tuning rows the largest nu is taken; the paper does not say. "
 SMALL = ", ties to small nu"
 """What marks the numbers of the other rule."""
 
@@ -60,7 +59,7 @@ class Method:
     Cs, points : the grid, every C with every point.
     path : fits the classifier of a point for all C at once, where that is cheaper than one by one.
     tuned_once : whether what the first fold chooses serves all folds, to save time.
-    both_ties : whether ties are broken towards the smallest C too, for comparison.
+    ties : how ties of C are broken: -1 towards the largest, 1 towards the smallest; all are shown, the first counts.
     """
 
     make: Callable[..., Any]
@@ -68,7 +67,7 @@ class Method:
     points: tuple[Mapping[str, float], ...] = ({},)
     path: Callable[..., list] | None = None
     tuned_once: bool = False
-    both_ties: bool = False
+    ties: tuple[int, ...] = (-1,)
 
     def fitted(self, X: np.ndarray, y: np.ndarray, point: Mapping[str, float]) -> list:
         """Return the machines of all C."""
@@ -84,7 +83,7 @@ class Method:
             for C, machine in zip(self.Cs, self.fitted(X[kept], y[kept], point), strict=True)
         }
         chosen = []
-        for sign in (-1, 1) if self.both_ties else (-1,):
+        for sign in self.ties:
             C, at = min(scores, key=lambda entry: (-scores[entry], sign * entry[0], entry[1]))
             chosen.append(self.make(C, **self.points[at]))
         return chosen
@@ -101,7 +100,7 @@ class Tenfold:
 
 def tenfold(X: np.ndarray, y: np.ndarray, method: Method, folds: Iterable, seed: int) -> list[Tenfold]:
     """Return what the folds give, by each rule for ties."""
-    outcomes = [Tenfold() for _ in range(1 + method.both_ties)]
+    outcomes = [Tenfold() for _ in method.ties]
     finals: list = []
     for train, test in folds:
         # A class with one row in the training part cannot be split in proportion.
