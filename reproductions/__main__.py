@@ -56,13 +56,17 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--verdict", action="store_true", help="judge the stored numbers again; takes seconds")
     parser.add_argument("--document", action="store_true", help="write the pages of docs from stored results")
     parser.add_argument(
-        "--stale", action="store_true", help="compute one repetition of every stored run anew, and list what differs"
+        "--stale",
+        action="store_true",
+        help="compute one repetition of every stored run anew, and list what differs",
     )
     parser.add_argument(
         "--within", type=float, help="with --stale: recompute only repetitions that took fewer CPU seconds"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="bring stored runs up to date: check them, and run again what differs"
+        "--resume",
+        action="store_true",
+        help="bring stored runs up to date: check them, and run again what differs",
     )
     return parser
 
@@ -97,7 +101,9 @@ def reproduce(name: str, output: Path, options: argparse.Namespace) -> None:
     """Run the repetitions of an item, draw it if it is a picture, and write what came out."""
     item = catalogue.load(name)
     results = (output / name).with_suffix(".jsonl")
-    repetitions = options.repetitions or min(item.repetitions, QUICK_REPETITIONS if options.quick else item.repetitions)
+    repetitions = options.repetitions or min(
+        item.repetitions, QUICK_REPETITIONS if options.quick else item.repetitions
+    )
     records = run(
         name,
         item,
@@ -155,7 +161,9 @@ def check_stored(chosen: list[str], folder: Path, options: argparse.Namespace) -
             bring_up_to_date(name, results, checked.stands, checked.recomputed, options)
         else:
             fallen += not checked.stands
-    print("Every stored run stands." if not fallen else f"{fallen} stored runs do not stand, or were not recomputed.")
+    print(
+        "Every stored run stands." if not fallen else f"{fallen} stored runs do not stand, or were not recomputed."
+    )
     return 1 if fallen else 0
 
 

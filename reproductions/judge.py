@@ -8,7 +8,18 @@ from itertools import combinations
 import numpy as np
 
 from reproductions.declare import Claim, Key, Reproduction, Row
-from reproductions.rules import HALF, LEAST_REPETITIONS, Answer, Finding, gain, quantile, same, share_of, together, within
+from reproductions.rules import (
+    HALF,
+    LEAST_REPETITIONS,
+    Answer,
+    Finding,
+    gain,
+    quantile,
+    same,
+    share_of,
+    together,
+    within,
+)
 from reproductions.run import Record
 
 NORMAL_MEDIAN = np.sqrt(np.pi / 2)
@@ -121,9 +132,7 @@ def judge_claim(claim: Claim, item: Reproduction, records: Sequence[Record]) -> 
             except KeyError:  # this repetition leaves out what takes long
                 continue
         if not effects:
-            findings.append(
-                Finding(comparison.label, Answer.OPEN, np.nan, -np.inf, np.inf, comparison.margin, 0)
-            )
+            findings.append(Finding(comparison.label, Answer.OPEN, np.nan, -np.inf, np.inf, comparison.margin, 0))
             continue
         rule = same if claim.same else gain
         findings.append(rule(comparison.label, effects, comparison.margin, exact=item.exact))
@@ -139,7 +148,9 @@ def judge_level(item: Reproduction, rows: Sequence[Row]) -> Statement:
         if not row.judged:
             continue
         band = item.band(row.key).width
-        half = 0.0 if item.exact else quantile(row.repetitions) * float(np.hypot(row.error, row.their_error or 0.0))
+        half = (
+            0.0 if item.exact else quantile(row.repetitions) * float(np.hypot(row.error, row.their_error or 0.0))
+        )
         low, high = row.difference - half, row.difference + half
         # One repetition has no interval.
         decidable = item.exact or row.repetitions >= LEAST_REPETITIONS

@@ -104,7 +104,9 @@ def _definitions(path: Path) -> dict[str, list[ast.stmt]]:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    )
 
 
 def _defined_by(statement: ast.stmt) -> Iterator[str]:

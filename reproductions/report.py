@@ -94,7 +94,9 @@ def _made_by(item: Reproduction, header: dict, records: Sequence[Record]) -> str
     seconds = np.mean([record.seconds for record in records])
     wanted = "" if header["quick"] or len(records) >= item.repetitions else f" (a full run has {item.repetitions})"
     averages = "one value, nothing is random" if item.exact else _averages(item, records) + wanted
-    return f"`{header['command']} --repetitions {len(records)}`, {made}; {averages}; {seconds:.1f} CPU seconds each."
+    return (
+        f"`{header['command']} --repetitions {len(records)}`, {made}; {averages}; {seconds:.1f} CPU seconds each."
+    )
 
 
 def _averages(item: Reproduction, records: Sequence[Record]) -> str:
@@ -126,9 +128,7 @@ def _theirs(row: Row, digits: int) -> str:
     return "" if row.theirs is None else _with_error(row.theirs, row.their_error, digits)
 
 
-def write_report(
-    name: str, item: Reproduction, header: dict, records: Sequence[Record], results: Path
-) -> str:
+def write_report(name: str, item: Reproduction, header: dict, records: Sequence[Record], results: Path) -> str:
     """Write NAME.csv, NAME.md and, where the numbers are also a picture, NAME.png beside the results."""
     rows = summarise(item, records)
     if item.plot is not None:

@@ -7,7 +7,14 @@ import numpy as np
 
 from polymargin.datasets import make_competing_interval
 from reproductions.declare import Claim, Comparison, Context, Key, Reproduction
-from reproductions.multicategory._interval import LOG_LAMBDAS, PROTOCOL, OneVersusRest, fine_grid, grid, tuned_by_gckl
+from reproductions.multicategory._interval import (
+    LOG_LAMBDAS,
+    PROTOCOL,
+    OneVersusRest,
+    fine_grid,
+    grid,
+    tuned_by_gckl,
+)
 from reproductions.rules import HALF
 
 
@@ -62,8 +69,9 @@ CLAIMS = (
         [
             Comparison(
                 "share predicted as class 2, MSVM minus one-versus-rest, in units of the Bayes rule's",
-                lambda values: (values["MSVM", FOUND] - values["one-versus-rest", FOUND])
-                / values["Bayes rule", FOUND],
+                lambda values: (
+                    (values["MSVM", FOUND] - values["one-versus-rest", FOUND]) / values["Bayes rule", FOUND]
+                ),
                 HALF,
             )
         ],

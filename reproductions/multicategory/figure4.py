@@ -89,8 +89,12 @@ CLAIMS = (
     Claim(
         "few of the 20 test arrays are (three in the paper), and none is wrong",
         [
-            Comparison("5.5 minus rejected", lambda values: 5.5 - values[CHOSEN, "test arrays rejected, of 20"], 0.5),
-            Comparison("half an error minus errors", lambda values: 0.5 - values[CHOSEN, "test errors, of 20"], 0.5),
+            Comparison(
+                "5.5 minus rejected", lambda values: 5.5 - values[CHOSEN, "test arrays rejected, of 20"], 0.5
+            ),
+            Comparison(
+                "half an error minus errors", lambda values: 0.5 - values[CHOSEN, "test errors, of 20"], 0.5
+            ),
         ],
     ),
 )

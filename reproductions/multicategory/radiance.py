@@ -19,7 +19,9 @@ PAPER = {
     ("tree", "error"): Theirs(14.97, judged=False),
     ("1-NN", "error"): Theirs(16.58, judged=False),
 }
-SQUARE = np.column_stack([part.ravel() for part in np.meshgrid(np.linspace(0.0, 1.0, 120), np.linspace(-0.2, 0.8, 120))])
+SQUARE = np.column_stack(
+    [part.ravel() for part in np.meshgrid(np.linspace(0.0, 1.0, 120), np.linspace(-0.2, 0.8, 120))]
+)
 """The square of the two features, after the paper's Figure 5."""
 
 

@@ -18,7 +18,9 @@ PAPER = {
 
 BANDS = {
     ("MSVM", "excess error"): Band.of_spread(0.0099, "the paper's standard deviation over its replicates"),
-    ("one-versus-rest", "excess error"): Band.of_spread(0.0132, "the paper's standard deviation over its replicates"),
+    ("one-versus-rest", "excess error"): Band.of_spread(
+        0.0132, "the paper's standard deviation over its replicates"
+    ),
     ("MSVM", "better than one-versus-rest"): Band(0.05, "one replicate in twenty"),
 }
 

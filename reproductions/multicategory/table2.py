@@ -46,7 +46,9 @@ GAIN = PAPER["3", "Weston-Watkins"].value - PAPER["3", "MSVM"].value
 
 
 def _apart(scenario: str, worse: str, better: str, margin: float) -> Comparison:
-    return difference(f"scenario {scenario}: {worse} minus {better}", (scenario, worse), (scenario, better), margin)
+    return difference(
+        f"scenario {scenario}: {worse} minus {better}", (scenario, worse), (scenario, better), margin
+    )
 
 
 CLAIMS = (

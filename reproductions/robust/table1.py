@@ -67,7 +67,9 @@ REPRODUCTION = Reproduction(
         Claim(
             "truncation helps to higher utilities in most cases",
             [
-                difference(f"{cell[0]}, a = {cell[1]}: WRSVM minus WSVM", ("WRSVM", *cell), ("WSVM", *cell), HALF * GAIN)
+                difference(
+                    f"{cell[0]}, a = {cell[1]}: WRSVM minus WSVM", ("WRSVM", *cell), ("WSVM", *cell), HALF * GAIN
+                )
                 for cell in CELLS
             ],
             needed=HALF,

@@ -23,6 +23,6 @@ TABLE2 = {
     "PF": (0.02, 0.24, 0.32),
     "APF": (0.28, 0.62, 0.74),
 }
-EXAMPLE = Example(1, TABLE1, TABLE2, PAIRS, 13.0)
+EXAMPLE = Example(1, TABLE1, TABLE2, PAIRS)
 
 REPRODUCTION = EXAMPLE.reproduction("weston", repetitions=50)

@@ -23,6 +23,6 @@ TABLE2 = {
     "PF": (0.16, 0.14, 0.08, 0.06, 0.08, 0.14, 0.18),
     "APF": (0.72, 0.88, 0.72, 0.34, 0.52, 0.86, 0.74),
 }
-EXAMPLE = Example(2, TABLE1, TABLE2, PAIRS, 13.8)
+EXAMPLE = Example(2, TABLE1, TABLE2, PAIRS)
 
 REPRODUCTION = EXAMPLE.reproduction("weston", repetitions=50)

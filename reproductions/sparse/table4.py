@@ -40,7 +40,10 @@ def repetition(context: Context) -> Mapping[Key, float]:
 def _alike(measure: str) -> list[Comparison]:
     return [
         difference(
-            f"{measure}: {method} minus APF", (method, measure), ("APF", measure), HALF * PAPER["APF", measure].deviation
+            f"{measure}: {method} minus APF",
+            (method, measure),
+            ("APF", measure),
+            HALF * PAPER["APF", measure].deviation,
         )
         for method in ADAPTIVE
         if method != "APF"
