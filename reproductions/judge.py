@@ -160,7 +160,7 @@ def judge_level(item: Reproduction, rows: Sequence[Row]) -> Statement:
 
 
 def judge_order(item: Reproduction, records: Sequence[Record]) -> Statement:
-    """Test the order of every two methods that the paper sets apart by more than a band, data and measure alike."""
+    """Test the order of any two methods that the paper sets apart by more than a band, data and measure alike."""
     if item.band is None or item.method_part is None:
         return Statement(Answer.NONE)
     groups: dict[Key, list[Key]] = defaultdict(list)

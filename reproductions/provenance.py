@@ -1,7 +1,7 @@
 """Which code a stored number came from: the commit, and a digest of all that its repetition calls.
 
-The digest follows names from the function that computes a repetition through the modules of this project, so that a
-change elsewhere leaves it as it is; comments and docstrings do not count. Compiled files enter whole.
+The digest follows names from the function that computes a repetition through the modules of this project, so that
+a change elsewhere leaves it as it is; comments and docstrings do not count. Compiled files enter whole.
 """
 
 import ast

@@ -12,7 +12,7 @@ from reproductions.provenance import commit, digest
 from reproductions.run import Record, compute, read_results, write_results
 
 TENTH = 0.1
-"""A recomputed number may differ from the stored one by that share of its band: far less than a verdict could feel.
+"""A recomputed number may differ from the stored one by that share of its band: less than a verdict could feel.
 
 Numbers without a band must come out to EXACT of their size.
 """
@@ -57,7 +57,7 @@ def stored_runs(folder: Path) -> Iterator[tuple[str, Path]]:
     """Return the names and files of the stored runs, in the order of the papers."""
     for name in catalogue.names():
         results = (folder / name).with_suffix(".jsonl")
-        if results.exists():
+        if results.exists() and read_results(results)[1]:
             yield name, results
 
 

@@ -18,8 +18,8 @@ LOG_LAMBDAS, LOG_SIGMAS = range(-16, 2), range(-6, 3)
 """Powers of two of the grid; the paper gives none. Wide enough that choices do not crowd at its edge."""
 
 PROTOCOL = (
-    "The paper gives no grid. Ours is log2 lambda = -16, ..., 1 and log2 sigma = -6, ..., 2, so that the choices of "
-    "one-versus-rest, whose class in the middle wants a large lambda, do not end at its edge. "
+    "The paper gives no grid. Ours is log2 lambda = -16, ..., 1 and log2 sigma = -6, ..., 2, so that the "
+    "choices of one-versus-rest, whose class in the middle wants a large lambda, do not end at its edge. "
 )
 
 

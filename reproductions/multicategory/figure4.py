@@ -110,8 +110,8 @@ REPRODUCTION = Reproduction(
     exact=True,
     digits=4,
     draw=draw,
-    protocol="100 genes, as of Table 4; C = 2^-4, 2^-2, ..., 2^10 and gamma = 2^-6, ..., 1 over the number of genes times "
-    "their variance, chosen by the leave-one-out loss of the training arrays: no test array is looked at. The threshold "
-    "is the 95th percentile of the right left-out predictions.",
+    protocol="100 genes, as of Table 4; C = 2^-4, 2^-2, ..., 2^10 and gamma = 2^-6, ..., 1 over the number of "
+    "genes times their variance, chosen by the leave-one-out loss of the training arrays: no test array is "
+    "looked at. The threshold is the 95th percentile of the right left-out predictions.",
     notes="The paper does not report its C and gamma, so that its threshold is shown and not judged.",
 )

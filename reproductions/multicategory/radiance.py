@@ -121,11 +121,11 @@ REPRODUCTION = Reproduction(
     claims=CLAIMS,
     digits=1,
     draw=draw,
-    protocol="C = 4^-2, ..., 4^3 and gamma = 1, 4, 16, 64 by five folds, each cost with its own folds' cost; the tree "
-    "has leaves of five rows at least.",
-    notes="Simulated: the paper's 744 profiles are not public. Two features with its class shares, thin ice clouds "
-    "lying on clear sky; circles are clear sky, triangles liquid and crosses ice clouds. The paper's errors with its "
-    "two features are shown beside ours and are those of other data, so that no level is judged. The share of the "
-    "square in one picture says little: where there are no rows, the region of clear sky may grow with its cost; the "
-    "claim is tested on the repetitions.",
+    protocol="C = 4^-2, ..., 4^3 and gamma = 1, 4, 16, 64 by five folds, each cost with its own folds' cost; "
+    "the tree has leaves of five rows at least.",
+    notes="Simulated: the paper's 744 profiles are not public. Two features with its class shares, thin ice "
+    "clouds lying on clear sky; circles are clear sky, triangles liquid and crosses ice clouds. The paper's "
+    "errors with its two features are shown beside ours and are those of other data, so that no level is "
+    "judged. The share of the square in one picture says little: where there are no rows, the region of clear "
+    "sky may grow with its cost; the claim is tested on the repetitions.",
 )

@@ -124,9 +124,10 @@ REPRODUCTION = Reproduction(
     method_part=0,
     medians=("log2 lambda", "log2 sigma"),
     digits=3,
-    protocol="The paper gives no grid. Ours is log2 lambda = -13, ..., -3 and log2 sigma = -5, ..., 0, which has every "
-    "point that the paper names. Of equal values, which error counts often have, the larger lambda is taken.",
-    notes="The paper has one sample; its numbers are taken to be as uncertain as ours vary between samples. Ours of "
-    "lambda and sigma are medians. LOO, the leave-one-out loss with the active set frozen, is ours. 10-fold has two "
-    "minimisers in the paper, of which the first is shown.",
+    protocol="The paper gives no grid. Ours is log2 lambda = -13, ..., -3 and log2 sigma = -5, ..., 0, which "
+    "has every point that the paper names. Of equal values, which error counts often have, the larger lambda is "
+    "taken.",
+    notes="The paper has one sample; its numbers are taken to be as uncertain as ours vary between samples. "
+    "Ours of lambda and sigma are medians. LOO, the leave-one-out loss with the active set frozen, is ours. "
+    "10-fold has two minimisers in the paper, of which the first is shown.",
 )

@@ -95,9 +95,10 @@ REPRODUCTION = Reproduction(
     band=lambda key: Band.of_effect(GAIN, "MSVM's gain over Weston-Watkins in scenario 3"),
     method_part=1,
     digits=4,
-    protocol="The paper gives no grid. Ours is log2 lambda = -13, -11, ..., -3 and log2 sigma = -5, ..., 0: the wide one "
-    "of the replicates takes five times as long, and flatters one-versus-rest less. All are tuned by the expected loss "
-    "given the true probabilities (GCKL), each in its own loss; of equal ones the smaller lambda, then sigma is taken.",
+    protocol="The paper gives no grid. Ours is log2 lambda = -13, -11, ..., -3 and log2 sigma = -5, ..., 0: the "
+    "wide one of the replicates takes five times as long, and flatters one-versus-rest less. All are tuned by "
+    "the expected loss given the true probabilities (GCKL), each in its own loss; of equal ones the smaller "
+    "lambda, then sigma is taken.",
     notes="Error rates are exact, on a fine grid, as in the paper. Its p-value is two-sided over ten replicates, "
     "ours are one-sided.",
 )

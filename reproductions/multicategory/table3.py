@@ -132,7 +132,8 @@ CLAIMS = (
         _leads("Glass", "1-NN", ("MSVM", "LDA", "OVR", "Weston-Watkins")) + _leads("Glass", "MSVM", ("LDA",)),
     ),
     Claim(
-        "the paper's vehicle is another set: the nearest neighbour, which has nothing to tune, errs far more often here",
+        "the paper's vehicle is another set: the nearest neighbour, which has nothing to tune, errs far more "
+        "often here",
         [
             Comparison(
                 "Vehicle: error of 1-NN minus the paper's",
@@ -155,10 +156,11 @@ REPRODUCTION = Reproduction(
     band=lambda key: Band.of_effect(LEADS[key[0]], "the lead that the paper reads off the row"),
     method_part=1,
     digits=4,
-    protocol="Standardised data; Gaussian kernels, C = 1, 8, 64 and gamma = 1/4, 1, 4 over the number of variables by "
-    "ten folds; of equal errors the smaller C, then the first width is taken. On wine and glass the error is the least "
-    "one of the folds, as the paper seems to have it (its numbers are whole errors of 178 and 214).",
-    notes="Waveform is simulated anew. The paper does not say how it scaled, which grid it searched, or which rows of "
-    "vehicle it held out; its numbers are taken to be as uncertain as ours vary between repetitions. On wine two errors "
-    "of 178 count as alike.",
+    protocol="Standardised data; Gaussian kernels, C = 1, 8, 64 and gamma = 1/4, 1, 4 over the number of "
+    "variables by ten folds; of equal errors the smaller C, then the first width is taken. On wine and glass "
+    "the error is the least one of the folds, as the paper seems to have it (its numbers are whole errors of "
+    "178 and 214).",
+    notes="Waveform is simulated anew. The paper does not say how it scaled, which grid it searched, or which "
+    "rows of vehicle it held out; its numbers are taken to be as uncertain as ours vary between repetitions. On "
+    "wine two errors of 178 count as alike.",
 )

@@ -59,7 +59,7 @@ class Method:
     Cs, points : the grid, every C with every point.
     path : fits the classifier of a point for all C at once, where that is cheaper than one by one.
     tuned_once : whether what the first fold chooses serves all folds, to save time.
-    ties : how ties of C are broken: -1 towards the largest, 1 towards the smallest; all are shown, the first counts.
+    ties : how ties of C are broken: -1 towards the largest, 1 towards the smallest; the first counts.
     """
 
     make: Callable[..., Any]
@@ -76,7 +76,7 @@ class Method:
         return [self.make(C, **point).fit(X, y) for C in self.Cs]
 
     def tuned(self, X: np.ndarray, y: np.ndarray, kept: np.ndarray, tuning: np.ndarray) -> list:
-        """Return the classifiers, not fitted, that are right most often on the tuning rows, by each rule for ties."""
+        """Return the classifiers, not fitted, that are right most often on the tuning rows, by rule for ties."""
         scores = {
             (C, at): machine.score(X[tuning], y[tuning])
             for at, point in enumerate(self.points)
@@ -99,7 +99,7 @@ class Tenfold:
 
 
 def tenfold(X: np.ndarray, y: np.ndarray, method: Method, folds: Iterable, seed: int) -> list[Tenfold]:
-    """Return what the folds give, by each rule for ties."""
+    """Return what the folds give, by rule for ties."""
     outcomes = [Tenfold() for _ in method.ties]
     finals: list = []
     for train, test in folds:

@@ -75,6 +75,6 @@ REPRODUCTION = Reproduction(
     claims=CLAIMS,
     digits=1,
     draw=draw,
-    protocol="nu = 2^6. The paper does not give the distribution of its data: ours are simulated with the same class "
-    "sizes, so that no level is judged.",
+    protocol="nu = 2^6. The paper does not give the distribution of its data: ours are simulated with the same "
+    "class sizes, so that no level is judged.",
 )

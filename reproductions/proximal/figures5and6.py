@@ -63,6 +63,6 @@ REPRODUCTION = Reproduction(
     ),
     digits=1,
     draw=draw,
-    protocol="nu = 1, gamma = 1/16. The paper does not give the distribution of its data: ours are simulated with the "
-    "same class sizes, so that no level is judged.",
+    protocol="nu = 1, gamma = 1/16. The paper does not give the distribution of its data: ours are simulated "
+    "with the same class sizes, so that no level is judged.",
 )

@@ -88,9 +88,9 @@ REPRODUCTION = Reproduction(
     method_part=1,
     timed=("time ratio",),
     digits=2,
-    protocol="Standardised data (the paper does not say what it did). Gaussian kernel, mu = 2^-7, 2^-5, ..., 2^1; "
-    "nu = 2^5, 2^10, ..., 2^35 for BR-MPSVM and 1, 2^5, 2^10, 2^15 for OFRQP, a part of the paper's grid; OFRQP's choice "
-    "in the first fold serves all. Of equal correctness on the tuning rows the smallest nu, then mu is taken. Vehicle and Segment have a kernel reduced to 15 % of the rows for "
-    "BR-MPSVM.",
+    protocol="Standardised data (the paper does not say what it did). Gaussian kernel, mu = 2^-7, 2^-5, ..., "
+    "2^1; nu = 2^5, 2^10, ..., 2^35 for BR-MPSVM and 1, 2^5, 2^10, 2^15 for OFRQP, a part of the paper's grid; "
+    "OFRQP's choice in the first fold serves all. Of equal correctness on the tuning rows the smallest nu, then "
+    "mu is taken. Vehicle and Segment have a kernel reduced to 15 % of the rows for BR-MPSVM.",
     notes="P-values and time ratios as of Table 1, not judged.",
 )

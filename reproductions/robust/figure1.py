@@ -52,7 +52,7 @@ REPRODUCTION = Reproduction(
     claims=moving_regions(ENDS),
     digits=3,
     draw=draw,
-    protocol="1600 rows as in the paper, C = .1 (the paper gives none), two starts. Shares are those of the square "
-    "[-3, 3]^2; two percent of it count as a change.",
+    protocol="1600 rows as in the paper, C = .1 (the paper gives none), two starts. Shares are those of the "
+    "square [-3, 3]^2; two percent of it count as a change.",
     notes="Dashed: the Bayes rules, which the paper does not draw.",
 )

@@ -56,8 +56,8 @@ REPRODUCTION = Reproduction(
     claims=moving_regions(ENDS),
     digits=3,
     draw=draw,
-    protocol="800 rows as in the paper, gamma = .25, C = .1 (the paper gives neither), two starts. Shares are those of "
-    "the square [-3, 3]^2; two percent of it count as a change.",
-    notes="Titles give the share of rows predicted as labelled. As in the paper the region of class 1 dissolves for "
-    "U_2 and large a.",
+    protocol="800 rows as in the paper, gamma = .25, C = .1 (the paper gives neither), two starts. Shares are "
+    "those of the square [-3, 3]^2; two percent of it count as a change.",
+    notes="Titles give the share of rows predicted as labelled. As in the paper the region of class 1 dissolves "
+    "for U_2 and large a.",
 )

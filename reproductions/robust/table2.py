@@ -73,8 +73,8 @@ REPRODUCTION = Reproduction(
     band=lambda key: Band.of_effect(GAIN, "what truncation gains with U3"),
     method_part=0,
     digits=2,
-    protocol="C = .1, 1, 10 and gamma = .05, .1, .2, .5 (the paper gives no grid) on a tuning sample; of equal utilities "
-    "the smaller C, then the smaller gamma is taken.",
-    notes="f_1 is corrected (2 x_1^2 where the paper prints 2 x_2^2). The Bayes rule's utility and that of the best "
-    "constant prediction are shown; four points count as the same level there.",
+    protocol="C = .1, 1, 10 and gamma = .05, .1, .2, .5 (the paper gives no grid) on a tuning sample; of equal "
+    "utilities the smaller C, then the smaller gamma is taken.",
+    notes="f_1 is corrected (2 x_1^2 where the paper prints 2 x_2^2). The Bayes rule's utility and that of the "
+    "best constant prediction are shown; four points count as the same level there.",
 )

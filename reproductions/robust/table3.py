@@ -120,6 +120,6 @@ REPRODUCTION = Reproduction(
     digits=4,
     protocol="Standardised variables; C = .001, .01, .1, 1 (the paper gives no grid) on the tuning rows, of equal "
     "utilities the smallest C. The paper's start of the DC algorithm is judged; two starts are our default.",
-    notes="The quick version runs on a stand-in of three simulated classes. No order is judged: shares of one row of "
-    "the table sum to one.",
+    notes="The quick version runs on a stand-in of three simulated classes. No order is judged: shares of one "
+    "row of the table sum to one.",
 )

@@ -84,8 +84,8 @@ REPRODUCTION = Reproduction(
     claims=CLAIMS,
     digits=3,
     draw=draw,
-    protocol="C = .01, relation penalty .1, gamma = .1, five rounds: the paper gives none of the first three. With a large "
-    "relation penalty related classes have equal signs.",
-    notes="The paper shows its data as a picture only; ours are simulated after it: classes 0 and 1 are neighbours, so are "
-    "2 and 3, and 4 lies apart. It reads M[1, 1] = .9 and M[1, 2] = -.1.",
+    protocol="C = .01, relation penalty .1, gamma = .1, five rounds: the paper gives none of the first three. "
+    "With a large relation penalty related classes have equal signs.",
+    notes="The paper shows its data as a picture only; ours are simulated after it: classes 0 and 1 are "
+    "neighbours, so are 2 and 3, and 4 lies apart. It reads M[1, 1] = .9 and M[1, 2] = -.1.",
 )

@@ -69,8 +69,9 @@ REPRODUCTION = Reproduction(
     ),
     digits=1,
     plot=plot,
-    protocol="Gaussian kernel of gamma = 1/(p var), five rounds, C = .01, .1, 1 and nu = .01, 1 chosen on a tenth of the "
-    "rest, the first of equals. One point, what a reader of the curves could see, counts as nothing.",
-    notes="The paper prints no numbers; HRCT is not public. 45 base classifiers are those of one-versus-one (the paper "
-    "says 50), ten are the paper's reduced machine; 20 and 5 are ours.",
+    protocol="Gaussian kernel of gamma = 1/(p var), five rounds, C = .01, .1, 1 and nu = .01, 1 chosen on a "
+    "tenth of the rest, the first of equals. One point, what a reader of the curves could see, counts as "
+    "nothing.",
+    notes="The paper prints no numbers; HRCT is not public. 45 base classifiers are those of one-versus-one "
+    "(the paper says 50), ten are the paper's reduced machine; 20 and 5 are ours.",
 )

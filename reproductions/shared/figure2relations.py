@@ -90,8 +90,9 @@ REPRODUCTION = Reproduction(
     claims=CLAIMS,
     digits=4,
     draw=draw,
-    protocol="1000 rows, as in the paper, which shows the M of its fast form; mu and nu = 1e-4, 1e-2, ..., 1e4, chosen on "
-    "a tenth of the rest; Gaussian kernel of gamma = 1/(p var). The diagonal is left out: it dwarfs the rest.",
-    notes="The paper reads similar digits off the rows of M: 5 with 3, 6 and 8, 7 with 1, 6 with 5, 9 with 8. Its text calls "
-    "the figure 2 (f), its caption 2 (e).",
+    protocol="1000 rows, as in the paper, which shows the M of its fast form; mu and nu = 1e-4, 1e-2, ..., 1e4, "
+    "chosen on a tenth of the rest; Gaussian kernel of gamma = 1/(p var). The diagonal is left out: it dwarfs "
+    "the rest.",
+    notes="The paper reads similar digits off the rows of M: 5 with 3, 6 and 8, 7 with 1, 6 with 5, 9 with 8. "
+    "Its text calls the figure 2 (f), its caption 2 (e).",
 )

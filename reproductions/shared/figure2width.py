@@ -72,7 +72,8 @@ REPRODUCTION = Reproduction(
     repetitions=10,
     claims=CLAIMS,
     digits=1,
-    protocol="exp(-xi |x - z|^2) on raw pixels between -1 and 1, as the paper states xi; the rest as of Figure 2 (a)-(d).",
+    protocol="exp(-xi |x - z|^2) on raw pixels between -1 and 1, as the paper states xi; the rest as of Figure "
+    "2 (a)-(d).",
     notes="The paper prints no numbers. At its width every row is nearly alone: the kernel matrix is close to the "
     "identity.",
 )

@@ -34,7 +34,7 @@ def top_pages(context: Context, n_terms: int = 100) -> Bunch:
 
 
 def separations(name: str, model: SparseSVCCV) -> dict[Key, float]:
-    """Return how many variables a model selects, and the share of them that separate some pairs of classes only."""
+    """Return how many variables a model selects, and the share that separates some pairs of classes only."""
     separated = ~model.fused_pairs_[:, model.coef_.any(axis=0)]
     some = separated.any(axis=0) & ~separated.all(axis=0)
     return {

@@ -50,7 +50,8 @@ REPRODUCTION = Reproduction(
     repetitions=10,
     claims=(many_separate_some("SRBCT"),),
     draw=draw,
-    protocol="Splits and tuning as of Table 3, gamma of the adaptive weights 1; the picture is of the first split.",
-    notes="The stored SRBCT data carry no gene names: rows are numbered as there. Leukemia, which the paper does not "
-    "have, is shown beside it.",
+    protocol="Splits and tuning as of Table 3, gamma of the adaptive weights 1; the picture is of the first "
+    "split.",
+    notes="The stored SRBCT data carry no gene names: rows are numbered as there. Leukemia, which the paper "
+    "does not have, is shown beside it.",
 )

@@ -44,5 +44,6 @@ REPRODUCTION = Reproduction(
     repetitions=5,
     claims=(many_separate_some("WebKB"),),
     draw=draw,
-    protocol="Splits and tuning as of Table 4, gamma of the adaptive weights 1; the picture is of the first split.",
+    protocol="Splits and tuning as of Table 4, gamma of the adaptive weights 1; the picture is of the first "
+    "split.",
 )

@@ -82,8 +82,9 @@ REPRODUCTION = Reproduction(
     method_part=1,
     medians=("error", "genes"),
     digits=1,
-    protocol="Weston and Watkins' loss, 500 genes selected by (8) over all arrays as in the paper, splits stratified by "
-    "class; lambda in 31 steps, five folds, of equal errors the sparser model; gamma of the adaptive weights is 1.",
-    notes="The deviations of the paper are median absolute ones, over 100 splits. Fewer genes at the same error are no "
-    "fault of a method, but they are not the paper's level.",
+    protocol="Weston and Watkins' loss, 500 genes selected by (8) over all arrays as in the paper, splits "
+    "stratified by class; lambda in 31 steps, five folds, of equal errors the sparser model; gamma of the "
+    "adaptive weights is 1.",
+    notes="The deviations of the paper are median absolute ones, over 100 splits. Fewer genes at the same error "
+    "are no fault of a method, but they are not the paper's level.",
 )

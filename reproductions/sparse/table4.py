@@ -66,8 +66,8 @@ REPRODUCTION = Reproduction(
     medians=("error", "terms"),
     digits=1,
     protocol="The 1,396 pages are the test part of the common split, which has the paper's class sizes, with "
-    "log-entropy weights and its 100 highest terms; Weston and Watkins' loss, splits stratified by class, lambda in 11 "
-    "steps of two down to 1e-3 of where the first term enters, of equal errors the sparser model; gamma of the adaptive "
-    "weights is 1.",
+    "log-entropy weights and its 100 highest terms; Weston and Watkins' loss, splits stratified by class, "
+    "lambda in 11 steps of two down to 1e-3 of where the first term enters, of equal errors the sparser model; "
+    "gamma of the adaptive weights is 1.",
     notes="The deviations of the paper are median absolute ones.",
 )

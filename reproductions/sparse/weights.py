@@ -1,4 +1,4 @@
-"""The Bayes errors of Table 1 of Guo (2010), and the power of the adaptive weights, which the paper leaves open."""
+"""The Bayes errors of Table 1 of Guo (2010), and the power of the adaptive weights, which it leaves open."""
 
 import warnings
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ PAPER = {("1", BAYES, "error"): Theirs(13.0), ("2", BAYES, "error"): Theirs(13.8
 
 
 def repetition(context: Context) -> Mapping[Key, float]:
-    """Return the Bayes rule's error on a test sample, and what adaptive fusion selects by the power of its weights."""
+    """Return the Bayes rule's error on a test sample, and what adaptive fusion selects by power of its weights."""
     n, n_test, n_noise = (60, 500, 10) if context.quick else (200, 10_000, 100)
     values: dict[Key, float] = {}
     for example in (1, 2):
@@ -74,6 +74,6 @@ REPRODUCTION = Reproduction(
     paper_repetitions=100,
     claims=CLAIMS,
     band=lambda key: Band(0.2, "the last digit of the paper's numbers, twice"),
-    protocol="As of Tables 1 and 2, Weston and Watkins' loss. The paper does not state gamma: beside its numbers of APF "
-    "those of three powers are shown, and not judged.",
+    protocol="As of Tables 1 and 2, Weston and Watkins' loss. The paper does not state gamma: beside its "
+    "numbers of APF those of three powers are shown, and not judged.",
 )
