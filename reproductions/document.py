@@ -49,13 +49,13 @@ repetitions. Where nothing is random one run decides. Times and p-values of the 
 where the paper's data are not public, no level is judged.
 """
 
-EXPLANATIONS = {
-    "gacv": "Why GACV oversmooths",
-    "loss": "Why loss (1) cannot give Guo's tables",
-    "sharing": "Where the gain of sharing comes from",
-    "collapse": "How Liu's start collapses",
-    "one_versus_rest": "What one-versus-rest loses by tuning each class alone",
-}
+EXPLAINED = "explained"
+"""Where the documentation puts the executable pages of this folder's `explained`."""
+
+
+def explained_pages() -> list[Path]:
+    """Return the scripts of the executable pages."""
+    return sorted((Path(__file__).parent / EXPLAINED).glob("plot_*.py"))
 
 
 def badge(answer: Answer) -> str:
@@ -104,11 +104,17 @@ def front_page(folder: Path) -> str:
     """Return the page with the scoreboard."""
     contents = ["```{toctree}", ":hidden:", ""]
     contents += [f"{FOLDER}/{paper}" for paper in catalogue.PAPERS.values()]
-    contents += [f"{FOLDER}/{page}" for page in EXPLANATIONS]
+    contents.append(f"{EXPLAINED}/index")
     contents.append("```")
     board = ["## Scoreboard", "", counts(folder).capitalize(), "", *scoreboard(folder)]
-    unsaid = ["", "## What the papers do not say", ""]
-    unsaid += [f"- [{title}]({FOLDER}/{page}.md)" for page, title in EXPLANATIONS.items()]
+    unsaid = [
+        "",
+        "## What the papers do not say",
+        "",
+        "Executable pages, computed when the documentation is built:",
+        "",
+    ]
+    unsaid += [f"- {{doc}}`{EXPLAINED}/{page.stem}`" for page in explained_pages()]
     return "\n".join([INTRODUCTION, *board, *unsaid, "", *contents]) + "\n"
 
 
