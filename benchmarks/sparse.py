@@ -47,7 +47,7 @@ def sample(n: int, p: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 def penalty_of(name: str, X: np.ndarray, y: np.ndarray) -> Penalty:
     """Return a penalty by name; adaptive weights come from the l2 fit."""
-    k, p = len(np.unique(y)), X.shape[1]
+    k = len(np.unique(y))
     match name:
         case "fusion":
             return FusionPenalty()
@@ -57,9 +57,10 @@ def penalty_of(name: str, X: np.ndarray, y: np.ndarray) -> Penalty:
             sizes = np.abs(initial[pairs[:, 0]] - initial[pairs[:, 1]])
             return FusionPenalty(1.0 / np.maximum(sizes, 1e-6 * sizes.max()))
         case "supnorm":
-            return SupnormPenalty(np.ones((k, p)))
-        case _:
-            return LassoPenalty(np.ones((k, p)))
+            return SupnormPenalty()
+        case "l1":
+            return LassoPenalty()
+    raise ValueError(f"no penalty is called {name!r}")
 
 
 def state(X: np.ndarray, y: np.ndarray, penalty: str) -> SparseProblem:

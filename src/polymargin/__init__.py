@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from polymargin.compression import Compression, compress
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
@@ -10,6 +11,7 @@ from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
+from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
@@ -18,10 +20,14 @@ from polymargin.selection.scoring import expected_cost, make_cost_scorer
 from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
 from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
 from polymargin.selection.stability import Stability, stability_selection
+from polymargin.solvers.trace import Trace
 
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
+    "Compression",
+    "ElasticNetPenalty",
+    "GroupLassoPenalty",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
@@ -35,8 +41,10 @@ __all__ = [
     "SparseSVC",
     "SparseSVCCV",
     "Stability",
+    "Trace",
     "TraceNormPath",
     "TraceNormSVC",
+    "compress",
     "expected_cost",
     "gacv",
     "loo",

@@ -1,10 +1,25 @@
-"""Checks of scalar arguments: each failure names the argument, what was given and what is allowed."""
+"""Checks of arguments: each failure names the argument, what was given and what is allowed.
+
+The ranges stated here are those within which no sum of squares that a solver forms can overflow or vanish. What
+lies outside is refused before any work, never rounded to something that fits.
+"""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+SMALLEST, LARGEST = 1e-15, 1e15
+"""Range of C and other penalty weights, and of sample weights, class weights and costs other than zero."""
+
+LARGEST_ENTRY = 1e30
+"""Largest absolute value of an entry of X."""
+
+LARGEST_KERNEL = LARGEST_ENTRY**2
+"""Largest absolute value of a kernel."""
 
 
 def check_real(
@@ -26,7 +41,10 @@ def check_real(
         allowed += f" and at most {at_most:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {allowed}, got {value!r} of type {type(value).__name__}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     outside = (
         np.isnan(number)
         or (finite and np.isinf(number))
@@ -50,12 +68,57 @@ def check_integer(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
-def check_positive_values(name: str, values: Any) -> np.ndarray:
-    """Return a grid of positive numbers as an array, or raise if one is not, or there are none."""
-    grid = [check_real(f"every entry of {name}", value, above=0.0) for value in np.ravel(values).tolist()]
+def check_weight(name: str, value: Any) -> float:
+    """Return C, or another weight of a term of an objective, as a float, or raise if it is out of range."""
+    return check_real(name, value, at_least=SMALLEST, at_most=LARGEST)
+
+
+def check_positive_values(
+    name: str, values: Any, *, at_least: float = SMALLEST, at_most: float = LARGEST
+) -> NDArray[np.float64]:
+    """Return a grid of positive numbers as an array, or raise if one is out of range, or there are none."""
+    try:
+        flat = np.ravel(values).tolist()
+    except ValueError:
+        raise ValueError(f"{name} must be a list of numbers, got {values!r}.") from None
+    grid = [check_real(f"every entry of {name}", value, at_least=at_least, at_most=at_most) for value in flat]
     if not grid:
         raise ValueError(f"{name} must hold at least one value, got none.")
     return np.array(grid)
+
+
+def check_magnitudes(name: str, values: NDArray[np.float64]) -> None:
+    """Refuse weights or costs, non-negative by now, that are neither zero nor in range."""
+    outside = (values != 0.0) & ((values < SMALLEST) | (values > LARGEST))
+    if outside.any():
+        raise ValueError(
+            f"{name} must be 0 or between {SMALLEST:g} and {LARGEST:g}, got {values[outside].flat[0]!s}."
+        )
+
+
+def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
+    """Refuse a dense or sparse matrix with an entry, all of them finite, that is out of range."""
+    entries = X.data if sparse.issparse(X) else X
+    if entries.size == 0:
+        return
+    extreme = max(float(entries.max()), -float(entries.min()))
+    if extreme > largest:
+        raise ValueError(
+            f"{name} must have entries of absolute value at most {largest:g}, got {extreme:.3g}; scale it."
+        )
+
+
+def check_labels(name: str, labels: NDArray) -> None:
+    """Refuse labels that cannot be ordered because their types differ, strings and numbers for example."""
+    if labels.dtype.kind != "O":
+        return
+    kinds = {"str" if isinstance(label, str) else type(label).__name__ for label in labels.ravel()}
+    try:
+        sorted(set(labels.ravel().tolist()))
+    except TypeError:
+        raise TypeError(
+            f"{name} must hold labels of one type, strings or numbers, got {' and '.join(sorted(kinds))}."
+        ) from None
 
 
 def check_flag(name: str, value: Any) -> bool:

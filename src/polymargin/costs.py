@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin.checks import check_magnitudes
+
 COST_FORMS = (
     "an array (n_classes, n_classes) in the order of classes_, a pandas DataFrame labelled by classes, "
     "a dict {(true, predicted): cost}, 'ordinal' or None"
@@ -101,6 +103,7 @@ def matrix_by_class(values: Any, classes: NDArray, *, name: str, fill: NDArray[n
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         bad = matrix[~(np.isfinite(matrix) & (matrix >= 0))][0]
         raise ValueError(f"{name} must have finite non-negative entries, got {bad!s}.")
+    check_magnitudes(name, matrix)
     return matrix
 
 
@@ -157,6 +160,7 @@ def _vector_by_class(values: Any, classes: NDArray, name: str, *, required: bool
             raise ValueError(f"{name} must have shape ({len(classes)},), one entry a class, got {vector.shape}.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} must be finite, got {vector.tolist()}.")
+    check_magnitudes(name, np.abs(vector))
     return vector
 
 

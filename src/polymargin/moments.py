@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin._native.class_grams import add_rows, empty_buckets
+from polymargin.checks import LARGEST_ENTRY
 from polymargin.threads import over_ranges
 
 ROUNDING = 1e-9
@@ -42,6 +43,10 @@ class ClassMoments:
     """
 
     grams: NDArray[np.float64]
+
+    def are_moderate(self) -> bool:
+        """Tell whether all entries are finite and no larger than the square of the largest entry of rows."""
+        return bool((np.abs(self.grams) <= LARGEST_ENTRY**2).all())
 
     @classmethod
     def of(

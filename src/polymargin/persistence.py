@@ -32,6 +32,7 @@ from polymargin.files import write_atomically
 from polymargin.gram import Kernel, KernelFeatures, NystroemMap
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
+from polymargin.problems.penalties import PENALTIES
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.rejection import RejectOptionClassifier, StrengthCurve
@@ -39,6 +40,7 @@ from polymargin.selection.scoring import CostScorer
 from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
 from polymargin.solvers.ridge.refinement import Refinement
+from polymargin.solvers.trace import Trace, TraceRow
 
 TRUSTED = (
     Certificate,
@@ -61,7 +63,10 @@ TRUSTED = (
     SparseSVC,
     SparseSVCCV,
     StrengthCurve,
+    Trace,
     TraceNormSVC,
+    TraceRow,
+    *(type(penalty) for penalty in PENALTIES.values()),
 )
 """The types of ours that a file may name: classifiers, and the plain records that fitted ones hold."""
 

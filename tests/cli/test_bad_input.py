@@ -147,7 +147,9 @@ def test_options(fit, tmp_path, capsys):
         (("--nonsense",), "--nonsense"),
     ]:
         assert problem in fit("data.csv", good(), *options, code=2)
-    assert "C must be a finite number greater than 0, got -1.0" in fit("data.csv", good(), "--C", "-1")
+    assert "C must be a finite number of at least 1e-15 and at most 1e+15, got -1.0" in fit(
+        "data.csv", good(), "--C", "-1"
+    )
     assert "too few for 3 classes" in fit("data.csv", good(), "--test-size", "0.05")
     assert "does not exist" in fit("data.csv", good(), "--test", tmp_path / "in" / "none.csv")
     other = tmp_path / "in" / "other.csv"

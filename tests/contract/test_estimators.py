@@ -146,3 +146,16 @@ print(time.process_time() - start, *heavy)
     ]
     assert all(len(answer) == 1 for answer in answers), f"heavy packages: {answers[0][1:]}"
     assert min(float(answer[0]) for answer in answers) < 0.3
+
+
+@everyone
+def test_fitted_models_say_what_ran(model, data):
+    fitted = clone(model).fit(*data)
+    assert fitted.status_ == ("solved" if fitted.converged_ else "max_iter")
+    last = fitted.trace_[-1]
+    assert fitted.solver_ == last.method
+    assert fitted.solver_ in repr(fitted.trace_)
+    assert (last.primal, last.dual) == (fitted.certificate_.primal, fitted.certificate_.dual)
+    table = fitted.trace_.to_frame()
+    assert list(table.columns) == ["method", "iterations", "primal", "dual", "gap", "work", "predicted"]
+    assert table["gap"].iloc[-1] == pytest.approx(fitted.certificate_.gap, abs=1e-12)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from polymargin.problems.penalties import FusionPenalty, adaptive_weights, class_subsets, pair_differences
+from polymargin.problems.penalties import FusionPenalty, adaptive_weights, pair_differences
+from polymargin.problems.penalties.fusion import class_subsets
 from tests.oracles import polar_by_program
 from tests.simulate import random_penalty
 

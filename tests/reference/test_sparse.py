@@ -46,10 +46,9 @@ def test_objective_of_random_problems(name, loss, seed):
 def test_largest_penalty_weight_is_where_the_first_variable_enters(name, loss, seed):
     problem = random_problem(2000 + seed, name, loss)
     largest = largest_penalty_weight(problem)
-    solver = CuttingPlanes()
-    zero = solver.solve(replace(problem, C=1 / (1.0001 * largest)), SETTINGS)
+    Cs = (1 / (1.0001 * largest), 1 / (0.999 * largest))
+    zero, entered = CuttingPlanes().path(problem, Cs, SETTINGS)
     assert not zero.point.coef.any()
-    entered = solver.solve(replace(problem, C=1 / (0.999 * largest)), SETTINGS)
     assert entered.point.coef.any()
     for solution in (zero, entered):
         assert solution.certificate.within(1e-9)

@@ -78,8 +78,8 @@ def test_default_grid_and_progress(iris, capsys):
     ("arguments", "message"),
     [
         ({"Cs": []}, "Cs must hold at least one value"),
-        ({"Cs": [1.0, -1.0]}, "Cs must be a finite number greater than 0, got -1.0"),
-        ({"gammas": [0.0]}, "gammas must be a finite number greater than 0"),
+        ({"Cs": [1.0, -1.0]}, "Cs must be a finite number of at least 1e-15 .*, got -1.0"),
+        ({"gammas": [0.0]}, "gammas must be a finite number of at least 1e-65"),
         ({"search_tol": 0.0}, "search_tol must be a finite number greater than 0"),
         ({"criterion": "aic"}, "criterion must be one of 'loo', 'gacv', 'loo_exact', got 'aic'"),
         ({"estimator": MulticategorySVC(kernel="linear"), "gammas": [1.0]}, "gammas must be None"),

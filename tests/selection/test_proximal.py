@@ -158,7 +158,7 @@ def test_kernel_widths_are_searched_around_the_scale():
     [
         ({"estimator": "linear"}, TypeError, "estimator must be a ProximalSVC"),
         ({"Cs": []}, ValueError, "Cs must hold at least one"),
-        ({"Cs": [1.0, -1.0]}, ValueError, "each of Cs must be"),
+        ({"Cs": [1.0, -1.0]}, ValueError, "every entry of Cs must be"),
         ({"gammas": [1.0]}, ValueError, "gammas must be None with kernel='linear'"),
         ({"criterion": "aic"}, ValueError, "criterion must be one of 'loo'"),
     ],

@@ -42,7 +42,7 @@ def test_a_path_takes_given_values_and_names(sample):
     for bad in ([], [0.0], [np.nan]):
         with pytest.raises(ValueError, match="Cs must"):
             sparse_path(X, y, Cs=bad)
-    with pytest.raises(ValueError, match="penalty must be 'fusion', 'supnorm' or 'l1' for a path"):
+    with pytest.raises(ValueError, match=r"penalty must be a norm near zero for a path, .* got 'l2'"):
         sparse_path(X, y, penalty="l2")
 
 

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from polymargin.problems.certificate import FEASIBLE, Certificate
-from polymargin.solvers.contract import Progress, Settings, Status
+from polymargin.solvers.contract import Interrupted, Progress, Settings, Status, at_rest
 
 
 def test_the_gap_is_relative_to_the_primal_but_never_to_less_than_one():
@@ -31,7 +31,7 @@ def test_the_limit_of_time():
 
 def test_an_interrupt_raises_a_flag_and_a_second_one_acts():
     before = signal.getsignal(signal.SIGINT)
-    with Progress(Settings(max_iter=100)) as progress:
+    with pytest.raises(KeyboardInterrupt), Progress(Settings(max_iter=100)) as progress:  # noqa: PT012
         for iteration in progress:
             if iteration == 2:
                 signal.raise_signal(signal.SIGINT)
@@ -43,12 +43,36 @@ def test_an_interrupt_raises_a_flag_and_a_second_one_acts():
 
 
 def test_an_interrupt_stops_the_inner_solver_too():
-    with Progress(Settings(max_iter=100)) as outer:
+    with pytest.raises(KeyboardInterrupt), Progress(Settings(max_iter=100)) as outer:  # noqa: PT012
         with Progress(Settings(max_iter=100)) as inner:
             signal.raise_signal(signal.SIGINT)
             assert list(inner) == []
         assert inner.status is Status.INTERRUPTED
         assert outer.interrupted
+
+
+def interrupted_solver(gap):
+    """Finish at a certificate of the given gap after Ctrl-C."""
+    with Progress(Settings(max_iter=100)) as progress:
+        for _ in progress:
+            signal.raise_signal(signal.SIGINT)
+        return progress.finish("point", Certificate.of(1.0, 1.0 - gap))
+
+
+@pytest.mark.parametrize("gap", [0.5, 0.0])
+def test_an_interrupt_is_passed_on_with_the_solution(gap):
+    with pytest.raises(Interrupted) as stop:
+        interrupted_solver(gap)
+    assert stop.value.solution.status is Status.INTERRUPTED
+    assert stop.value.solution.point == "point"
+    assert f"{gap:.3g}" in str(stop.value)
+    assert at_rest(interrupted_solver, gap).certificate.gap == gap
+
+
+def test_errors_are_not_hidden_by_an_interrupt():
+    with pytest.raises(ZeroDivisionError), Progress(Settings()):  # noqa: PT012
+        signal.raise_signal(signal.SIGINT)
+        raise ZeroDivisionError
 
 
 def test_other_threads_leave_the_signals_alone():
@@ -71,3 +95,16 @@ def test_the_observer_sees_every_record():
             progress.record(10.0, 10.0 - iteration)
     assert [record.gap for record in records] == pytest.approx([0.1, 0.2])
     assert progress.finish(None, Certificate.of(1.0, 1.0)).history == tuple(records)
+
+
+def test_a_method_that_goes_on_keeps_its_row():
+    with Progress(Settings(), method="alone") as progress:
+        assert [row.method for row in progress.finish(None, Certificate.of(1.0, 0.5)).trace] == ["alone"]
+        for method, primal in (("first", 4.0), ("first", 3.0), ("second", 2.0)):
+            progress.note(method, primal, 0.0)
+    trace = progress.finish(None, Certificate.of(1.5, 1.0)).trace
+    assert [(row.method, row.iterations, row.primal, row.dual) for row in trace] == [
+        ("first", 2, 3.0, 0.0),
+        ("second", 1, 1.5, 1.0),
+    ]
+    assert [row.primal for row in trace.scaled(2.0)] == [6.0, 3.0]

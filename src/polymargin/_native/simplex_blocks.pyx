@@ -3,7 +3,7 @@
 Blocks come sorted by example: those of example i are ``starts[i]`` to ``starts[i + 1]``, all have k slots, and
 slot m of a block sees ``f_m - f_anchor``. Within, examples are sorted by the anchors of their blocks, and blocks
 by their number in their example, so that stretches of blocks have one anchor and consecutive examples: all passes
-(`simplex_runs.h`) are loops over blocks. See `solvers/hinge/_blocks.py` for the formulas and what the methods mean.
+(`simplex_runs.h`) are loops over blocks. See `solvers/hinge/_blocks.py` for the formulas and the methods' meaning.
 """
 
 import numpy as np

@@ -8,6 +8,7 @@ import typer
 
 from polymargin.cli.compare import compare
 from polymargin.cli.demo import demo
+from polymargin.cli.export import export
 from polymargin.cli.fit import fit
 from polymargin.cli.predict import predict
 from polymargin.cli.report import report
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, report, compare):
+for command in (demo, fit, predict, report, export, compare):
     app.command()(command)
 # Its options are those of the reproductions, --help included.
 passed_on = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}

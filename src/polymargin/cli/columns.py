@@ -97,6 +97,12 @@ class Columns:
                 )
         return frame
 
+    def example(self) -> Any:
+        """Return one row of no meaning in the types that `select` gives."""
+        if self.n_features is not None:
+            return np.zeros((1, self.n_features))
+        return pd.DataFrame({name: [0.0] for name in self.numeric} | {name: [""] for name in self.categorical})
+
     def preprocessing(self, *, scale: bool) -> Any:
         """Return the transformer that makes features of the selected columns."""
         if self.n_features is not None:

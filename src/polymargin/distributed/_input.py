@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from polymargin.blocks import joined
+from polymargin.checks import check_entries
 from polymargin.costs import resolve_cost_matrix
 from polymargin.distributed._blocks import DaskBlocks, Fit, read_in_place
 from polymargin.estimators._base import MarginClassifier, TrainingSet
@@ -115,6 +116,7 @@ class Columns:
         X = check_array(X, accept_sparse="csr", dtype=self.dtype, ensure_min_samples=0, input_name="X")
         if X.shape[1] != self.number:
             raise ValueError(f"X must have {self.number} columns, as other partitions have, got {X.shape[1]}.")
+        check_entries("X", X)
         return X
 
 

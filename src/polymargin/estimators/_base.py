@@ -14,11 +14,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from polymargin.blocks import OneBlock
-from polymargin.checks import check_integer, check_real
+from polymargin.checks import (
+    LARGEST_ENTRY,
+    check_entries,
+    check_integer,
+    check_labels,
+    check_magnitudes,
+    check_real,
+)
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
+from polymargin.estimators._scoring import Scoring
 from polymargin.gram import Kernel, check_precomputed, draw_landmarks, resolve_kernel, row_keys
-from polymargin.solvers.contract import Observer, Record, Settings, Solution, Status
+from polymargin.solvers.contract import Interrupted, Observer, Record, Settings, Solution, Status
+
+OUTCOME = ("certificate_", "converged_", "n_iter_", "solver_", "status_", "trace_")
+"""What every fitted model says about how it was found; a search says it of its winner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,17 @@ class TrainingSet:
         return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 
 
+FITTED_NUMBERS = ("coef_", "dual_coef_", "intercept_", "base_coef_", "relation_")
+"""What predictions are made of, where a family has it."""
+
+
+def _why(solution: Solution) -> str:
+    """Say why a solution is not within its tolerance."""
+    if solution.certificate.is_contradicted:
+        return "The dual lies above the primal by more than rounding explains, so that the gap proves nothing."
+    return solution.status.value
+
+
 def _are_few_integers(y: NDArray) -> bool:
     """Tell whether labels are integers in a range so narrow that they can be counted instead of sorted."""
     if y.dtype.kind not in "iu" or len(y) == 0:
@@ -142,7 +164,7 @@ def _dask_drivers() -> Any:
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """Base of the classifiers; a family adds `fit` and `_scores`.
+    """Base of the classifiers; a family adds `fit` and `_scoring`.
 
     The weight of a row means repetition, exactly: rows of weight zero are left out, and everything computed from
     the data (class proportions, the kernel width "scale") counts rows by their weights.
@@ -152,8 +174,12 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
     """Reason to give where a machine cannot be fitted to Dask collections."""
 
     @abstractmethod
+    def _scoring(self) -> Scoring:
+        """Return the formula of the scores."""
+
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the scores (n, k) of validated rows."""
+        return self._scoring()(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of the classes.
@@ -171,9 +197,23 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         check_is_fitted(self)
         if is_dask_collection(X):
             return _dask_drivers().by_partitions(self, "decision_function", X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if not self._needs_no_validation(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            check_entries("X", X)
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def _needs_no_validation(self, X: Any) -> bool:
+        """Tell whether `X` is what validation would return: for one row, that takes longer than scoring it."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float64, np.float32)
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.abs(X).max(initial=0.0) <= LARGEST_ENTRY)
+        )
 
     def predict(self, X: Any) -> NDArray:
         """Predict the class of highest score.
@@ -250,11 +290,15 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             y_numeric=False,
             ensure_all_finite=check_finite,
         )
+        if check_finite:
+            check_entries("X", X)
         y = column_or_1d(y, warn=True)
+        check_labels("y", y)
         few_integers = _are_few_integers(y)
         if not few_integers:
             check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        check_magnitudes("sample_weight", weights)
         if self._is_pairwise():
             check_precomputed(X)
         rows = np.arange(len(weights)) if sample_weight is None else np.flatnonzero(weights)
@@ -326,18 +370,38 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         With `early_stopping` the limit of iterations is part of the method, and reaching it no reason to warn.
         """
         certificate = solution.certificate
+        self._check_numbers(solution)
         self.certificate_ = certificate
         self.converged_ = certificate.within(tol)
         self.n_iter_ = solution.n_iter
+        self.trace_ = solution.trace
+        self.solver_ = solution.trace[-1].method
+        self.status_ = solution.status.name.lower()
         end_task(self)
+        if solution.status is Status.INTERRUPTED:
+            stop = Interrupted(solution)
+            stop.stored_by = self
+            raise stop
         if not self.converged_ and not (early_stopping and solution.status is Status.MAX_ITER):
             warnings.warn(
                 f"{type(self).__name__} stopped with a relative duality gap of {certificate.gap:.3g} (primal "
                 f"{certificate.primal:.8g}, dual {certificate.dual:.8g}, infeasibility "
-                f"{certificate.infeasibility:.1g}), tol is {tol:g}. {solution.status.value} Raise the limit, "
-                "scale the features, or lower C.",
+                f"{certificate.infeasibility:.1g}), tol is {tol:g}. {_why(solution)} Raise the limit, scale the "
+                "features, or lower C.",
                 ConvergenceWarning,
                 stacklevel=3,
+            )
+
+    def _check_numbers(self, solution: Solution) -> None:
+        """Raise if what a fit has stored is not finite: a model with NaN is not a model."""
+        fitted = {name: getattr(self, name, None) for name in FITTED_NUMBERS}
+        wrong = [name for name, values in fitted.items() if values is not None and not np.isfinite(values).all()]
+        if not solution.certificate.is_finite:
+            wrong.append("certificate_")
+        if wrong:
+            raise FloatingPointError(
+                f"{type(self).__name__} could not be fitted in floating-point arithmetic: {' and '.join(wrong)} "
+                f"would not be finite. {solution.status.value} Scale the features to about unit size, or lower C."
             )
 
     def __sklearn_tags__(self):

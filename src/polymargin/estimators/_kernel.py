@@ -5,21 +5,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
 from polymargin.checks import check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._scoring import Scoring, constant, prepared
 from polymargin.gram import (
     FeatureGram,
     Gram,
     Kernel,
     NystroemMap,
+    PointKernel,
     make_gram,
 )
-
-SCORING_BYTES = 2**27
-"""Size of the kernel block that scoring forms at a time."""
 
 SPARSE_ROWS = 1000
 """Rows of sparse data beyond which coordinate descent is faster than a Gram matrix, whatever the features."""
@@ -111,21 +110,30 @@ class KernelClassifier(MarginClassifier):
                 self.coef_ = np.asarray(data.X.T @ R, dtype=np.float64).T
         return support
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scoring(self) -> Scoring:
         if hasattr(self, "coef_"):
-            return np.asarray(X @ self.coef_.T) + self.intercept_
-        scores = np.zeros((X.shape[0], len(self.classes_)))
+            return Scoring(self.coef_.T, self.intercept_)
         if not self.dual_coef_.shape[1]:
-            return scores + self.intercept_
-        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
-        height = max(1, SCORING_BYTES // (8 * max(1, self.dual_coef_.shape[1])))
-        for batch in gen_batches(X.shape[0], height):
-            if self._is_pairwise():
-                block = X[batch][:, self.support_]
-            else:
-                block = kernel(X[batch], self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_)
-            scores[batch] = block @ self.dual_coef_.T
-        return scores + self.intercept_
+            return constant(self.intercept_)
+        if self._is_pairwise():
+            points = self.support_
+        else:
+            points = self.landmarks_ if hasattr(self, "landmarks_") else self.support_vectors_
+        parts = (self.kernel, self._gamma, self.degree, self.coef0, points, self.dual_coef_, self.intercept_)
+        return prepared(self, parts, _kernel_scoring)
+
+
+def _kernel_scoring(
+    name: Any,
+    gamma: float,
+    degree: float,
+    coef0: float,
+    points: Any,
+    dual_coef: NDArray[np.float64],
+    intercept: NDArray[np.float64],
+) -> Scoring:
+    kernel = PointKernel(Kernel(name, gamma, degree, coef0), points)
+    return Scoring(np.ascontiguousarray(dual_coef.T), intercept, kernel)
 
 
 def features_at_hand(data: TrainingSet, nystroem: NystroemMap | None) -> tuple[TrainingSet, FeatureGram]:

@@ -5,16 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
 from polymargin.blocks import total
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._scoring import Scoring
 from polymargin.gram import KernelFeatures, distinct_rows
 from polymargin.moments import ClassMoments
-
-SCORING_BYTES = 2**25
-"""Size of the block of features that scoring forms at a time."""
 
 
 class MomentClassifier(MarginClassifier):
@@ -57,12 +55,17 @@ class MomentClassifier(MarginClassifier):
 
     def _times(self, X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the features of validated rows times `V`, block by block."""
-        products = np.empty((X.shape[0], V.shape[1]))
-        height = max(1, SCORING_BYTES // (8 * max(1, len(V))))
-        for batch in gen_batches(X.shape[0], height):
-            B = X[batch] if self._kernel_features is None else self._kernel_features(X[batch])
-            products[batch] = B @ V
-        return products
+        features = self._kernel_features
+        return np.asarray(X @ V) if features is None else features.at_points().times(X, V)
+
+
+def features_scoring(
+    features: KernelFeatures | None, coef: NDArray[np.float64], intercept: NDArray[np.float64]
+) -> Scoring:
+    """Return the formula of scores with coefficients (t, m) of the features."""
+    if features is None:
+        return Scoring(coef.T, intercept)
+    return Scoring(np.ascontiguousarray(coef.T), intercept, features.at_points())
 
 
 def class_moments(data: TrainingSet | PartitionedSet, features: Callable[[Any], NDArray] | None) -> ClassMoments:

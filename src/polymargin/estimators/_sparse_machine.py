@@ -1,42 +1,47 @@
 """Training rows and losses of the sparse classifiers: what a fit, a path and a search share."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.utils.extmath import safe_sparse_dot
 
-from polymargin.coding import class_pairs
+from polymargin.checks import check_choice
 from polymargin.estimators._base import TrainingSet
-from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses, solver_for
-from polymargin.gram import FeatureGram
-from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingeProblem, SimplexLosses
-from polymargin.problems.penalties import (
-    MAX_CLASSES_OF_WEIGHTED_FUSION,
-    FusionPenalty,
-    LassoPenalty,
-    Penalty,
-    SupnormPenalty,
-    adaptive_weights,
-    pair_differences,
-)
+from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses
+from polymargin.problems.hinge import PolyhedralLosses, polyhedral
+from polymargin.problems.penalties import PENALTIES, Penalty, RidgePenalty, adaptive_weights
+from polymargin.problems.penalties.contract import check_contract
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.sparse.cutting_plane import CuttingPlanes
+from polymargin.solvers.sparse.squared_norm import SquaredNorm
 
+METHODS = (SquaredNorm(Portfolio()), CuttingPlanes())
+"""Solvers of the sparse machines, special ones first; the last accepts every problem."""
 INITIAL_TOL = 1e-6
 """Gap to which initial fits, which only give weights, are solved."""
 
 
+def named_penalty(penalty: Any) -> Any:
+    """Return the penalty that a name stands for, an object as it is; raise for an unknown name."""
+    if not isinstance(penalty, str):
+        return penalty
+    return PENALTIES[check_choice("penalty", penalty, tuple(PENALTIES))]
+
+
+def name_of(penalty: Penalty) -> str:
+    """Return a penalty's name for messages."""
+    names = [repr(name) for name, known in PENALTIES.items() if known is penalty]
+    return names[0] if names else type(penalty).__name__
+
+
 def weights_from(
-    coef: NDArray[np.float64], penalty: str, *, power: float, per_variable: bool
+    coef: NDArray[np.float64], penalty: Penalty, *, power: float, per_variable: bool
 ) -> NDArray[np.float64]:
     """Return adaptive weights for a penalty from the coefficients (k, p) of an earlier fit."""
-    sizes = pair_differences(coef) if penalty == "fusion" else np.abs(coef)
-    return adaptive_weights(sizes, power=power, per_variable=per_variable)
+    return adaptive_weights(penalty.sizes(coef), power=power, per_variable=per_variable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Machine:
     """
 
     X: Any
-    losses: BoxLosses | SimplexLosses
+    losses: PolyhedralLosses
     group: NDArray[np.intp]
     share: NDArray[np.float64]
 
@@ -63,7 +68,7 @@ class Machine:
         """Merge the rows of a training set that are equal in all variables and the class."""
         check_costs_of_loss(loss, data.costs)
         merged, group = data.merged()
-        losses = hinge_losses(loss, merged.labels, merged.example_costs)
+        losses = polyhedral(hinge_losses(loss, merged.labels, merged.example_costs), "SparseSVC")
         return cls(merged.X.astype(np.float64), losses, group, data.weights / merged.weights[group])
 
     @property
@@ -71,31 +76,39 @@ class Machine:
         """Number of classes."""
         return self.losses.n_classes
 
-    def problem(self, penalty: str, weights: NDArray[np.float64] | None, C: float) -> SparseProblem:
-        """State the problem with a penalty of the given weights."""
-        shape = (self.n_classes, self.X.shape[1])
-        stated: Penalty
-        match penalty:
-            case "fusion":
-                stated = FusionPenalty(weights)
-            case "supnorm":
-                stated = SupnormPenalty(np.ones(shape) if weights is None else weights)
-            case _:
-                stated = LassoPenalty(np.ones(shape) if weights is None else weights)
-        return SparseProblem(self.X, self.losses, stated, C)
+    def penalty(self, given: Any) -> Penalty:
+        """Return the penalty of a name, or a user's own, which is refused if it breaks the contract."""
+        return check_contract(named_penalty(given), self.n_classes, self.X.shape[1])
 
-    def check_weighted(self, penalty: str) -> None:
-        """Refuse weights that the penalty's polar cannot take."""
-        if penalty == "fusion" and self.n_classes > MAX_CLASSES_OF_WEIGHTED_FUSION:
+    def solve(
+        self, penalty: Penalty, C: float, settings: Settings, *, observer: Observer | None = None
+    ) -> Solution[SparsePoint]:
+        """Solve with a penalty by the first method that accepts the problem."""
+        problem = SparseProblem(self.X, self.losses, penalty, C)
+        method = next(method for method in METHODS if method.accepts(problem) is True)
+        return method.solve(problem, settings, observer=observer)
+
+    def solve_l2(self, C: float, settings: Settings) -> Solution[SparsePoint]:
+        """Solve with the penalty ``sum w^2``, for the sizes that adaptive weights come from."""
+        return self.solve(RidgePenalty(), C, settings)
+
+    def check_weighted(self, penalty: Penalty, adaptive: Any) -> None:
+        """Refuse weights that the penalty cannot take."""
+        if not penalty.takes_weights:
             raise ValueError(
-                f"penalty='fusion' with weights takes at most {MAX_CLASSES_OF_WEIGHTED_FUSION} classes, got "
-                f"{self.n_classes}; use adaptive=False, or penalty='supnorm' or 'l1'."
+                f"adaptive must be False with penalty={name_of(penalty)}, which has no weights, got {adaptive!r}."
+            )
+        most = penalty.most_weighted_classes
+        if most is not None and self.n_classes > most:
+            raise ValueError(
+                f"penalty={name_of(penalty)} with weights takes at most {most} classes, got {self.n_classes}; use "
+                "adaptive=False, or penalty='supnorm' or 'l1'."
             )
 
-    def given_weights(self, penalty: str, weights: Any) -> NDArray[np.float64]:
+    def given_weights(self, penalty: Penalty, weights: Any) -> NDArray[np.float64]:
         """Check weights that a user gave."""
         k, p = self.n_classes, self.X.shape[1]
-        shape = (len(class_pairs(k)) if penalty == "fusion" else k, p)
+        shape = penalty.sizes(np.zeros((k, p))).shape
         try:
             tau = np.array(weights, dtype=np.float64)
         except (TypeError, ValueError):
@@ -106,45 +119,16 @@ class Machine:
             )
         if tau.shape != shape:
             raise ValueError(
-                f"adaptive: weights for penalty={penalty!r} with {k} classes and {p} variables must have shape "
-                f"{shape}, got {tau.shape}."
+                f"adaptive: weights for penalty={name_of(penalty)} with {k} classes and {p} variables must have "
+                f"shape {shape}, got {tau.shape}."
             )
         usable = np.isfinite(tau) & (tau > 0)
         if not usable.all():
             raise ValueError(f"adaptive: weights must be positive and finite, got {tau[~usable][0]!s}.")
         return tau
 
-    def solve_l2(self, C: float, settings: Settings, *, observer: Observer | None = None) -> Solution[SparsePoint]:
-        """Solve with the penalty ``sum w^2``: twice the hinge machine with C/2.
-
-        Only inner products of rows matter, so with p > n the rows are first rotated into n dimensions.
-        """
-        n, p = self.X.shape
-        rotated = self.X
-        if p > n and not sparse.issparse(self.X):
-            rotated = scipy.linalg.qr(self.X.T, mode="r")[0][:n].T
-        problem = HingeProblem(FeatureGram(rotated), _scaled(self.losses, C / 2))
-        # the gap is relative to max(1, primal), and doubling the problem may double it
-        found = solver_for(problem).solve(problem, replace(settings, tol=settings.tol / 2), observer=observer)
-        problem = HingeProblem(FeatureGram(self.X), problem.losses)
-        half = problem.certify(found.point)
-        coef = safe_sparse_dot(problem.coefficients(found.point.dual).T, self.X, dense_output=True)
-        return Solution(
-            SparsePoint(coef, found.point.intercept, found.point.dual / (C / 2)),
-            found.status,
-            Certificate.of(2 * half.primal, 2 * half.dual, infeasibility=half.infeasibility),
-            found.n_iter,
-            found.seconds,
-        )
-
     def spread(self, dual: NDArray[np.float64], rows: NDArray[np.intp], n_samples: int) -> NDArray[np.float64]:
         """Give every row of the user's data its part of the dual point; `rows` are those of positive weight."""
         spread = np.zeros((n_samples, self.n_classes))
         spread[rows] = self.share[:, None] * dual[self.group]
         return spread
-
-
-def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:
-    if isinstance(losses, BoxLosses):
-        return replace(losses, upper=C * losses.upper)
-    return replace(losses, weight=C * losses.weight)

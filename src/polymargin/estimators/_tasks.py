@@ -9,15 +9,16 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin.checks import check_choice, check_real
+from polymargin.checks import check_choice, check_weight
 from polymargin.costs import resolve_class_weight
 from polymargin.estimators._base import TrainingSet
-from polymargin.estimators._moments import MomentClassifier, class_moments
+from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._scoring import Scoring, count_votes, prepared
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.shared import SharedPoint, TaskMoments, class_tasks, one_vs_one_codes, one_vs_rest_codes
-from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.contract import Observer, Settings, Solution, at_rest
 
 SCHEMES = ("ovr", "ovo")
 
@@ -40,8 +41,8 @@ class TaskClassifier(MomentClassifier):
 
     def _check_arguments(self) -> Settings:
         """Check the arguments that the classifiers share."""
-        check_real("C", self.C, above=0.0)
-        check_real("relation_penalty", self.relation_penalty, above=0.0)
+        check_weight("C", self.C)
+        check_weight("relation_penalty", self.relation_penalty)
         check_choice("scheme", self.scheme, SCHEMES)
         if self.landmarks is not None and self._is_pairwise():
             raise ValueError(
@@ -71,7 +72,7 @@ class TaskClassifier(MomentClassifier):
         """Fit on all rows at once; fewer rows than unknowns are first rotated into as many coordinates."""
         settings, data, features, observer = self._begin(X, y, sample_weight)
         tasks, moments, rotation = self._summarise(data, features)
-        solution = self._solve_tasks(tasks, data.classes, settings, observer)
+        solution = at_rest(self._solve_tasks, tasks, data.classes, settings, observer)
         self._finish(data, features, moments, solution, rotation)
 
     def _summarise(
@@ -109,7 +110,7 @@ class TaskClassifier(MomentClassifier):
             moments = seen + moments
         if not moments.totals.any():
             raise ValueError("sample_weight must be positive for at least one row, got only zeros.")
-        solution = self._solve_tasks(self._tasks(moments, data.classes), data.classes, settings, None)
+        solution = at_rest(self._solve_tasks, self._tasks(moments, data.classes), data.classes, settings, None)
         self._finish(data, features, moments, solution)
 
     def _codes(self, n_classes: int) -> NDArray[np.float64]:
@@ -204,26 +205,30 @@ class TaskClassifier(MomentClassifier):
         """Intercepts (n_tasks,) of the final classifiers."""
         return self.base_intercept_ @ self.relation_
 
-    def _task_scores(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores (n, n_tasks) of the final classifiers for validated rows."""
-        return (self._times(X, self.base_coef_.T) + self.base_intercept_) @ self.relation_
+    def _scoring(self) -> Scoring:
+        parts = (self._kernel_features, self.base_coef_, self.base_intercept_, self.relation_, self.scheme)
+        return prepared(self, parts, self._make_scoring)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return class_scores(self._task_scores(X), self._codes(len(self.classes_)))
+    def _make_scoring(
+        self,
+        features: KernelFeatures | None,
+        base_coef: NDArray[np.float64],
+        base_intercept: NDArray[np.float64],
+        relation: NDArray[np.float64],
+        scheme: str,
+    ) -> Scoring:
+        """Return the formula of the scores; two classes have one score and its negative."""
+        codes = self._codes(len(self.classes_))
+        if len(codes) == 2:
+            margin = (codes[1] - codes[0]) / (2 * codes.shape[1])
+            relation = relation @ np.column_stack([-margin, margin])
+        scoring = features_scoring(features, relation.T @ base_coef, base_intercept @ relation)
+        return scoring if len(codes) == 2 or codes.all() else replace(scoring, votes=codes)
 
 
 def class_scores(tasks: NDArray[np.float64], codes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores (n, k) of the classes from those of the tasks.
-
-    One-vs-rest scores are the tasks' own. One-vs-one counts votes, and breaks ties by the sum of ``tanh(score)``
-    over the tasks of a class, scaled so that it never outweighs a vote. Two classes have one score and its
-    negative.
-    """
-    k = len(codes)
-    if k == 2:
+    """Return the scores (n, k) of the classes from those of the tasks: their own, or those of pairs that vote."""
+    if len(codes) == 2:
         margin = tasks @ (codes[1] - codes[0]) / (2 * codes.shape[1])
         return np.column_stack([-margin, margin])
-    if codes.all():
-        return tasks
-    votes = (tasks > 0) @ np.maximum(codes, 0.0).T + (tasks <= 0) @ np.maximum(-codes, 0.0).T
-    return votes + np.tanh(tasks) @ codes.T / (2 * k)
+    return tasks if codes.all() else count_votes(tasks, codes)

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from polymargin.checks import check_choice, check_flag, check_real
+from polymargin.checks import check_choice, check_entries, check_flag, check_real, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
-from polymargin.estimators._moments import MomentClassifier, class_moments
+from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._statement import Statement, brought_together, state_problem
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
@@ -92,6 +94,12 @@ class ProximalSVC(MomentClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
         Zero: the systems are solved directly (`refinement_` counts Newton steps).
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
@@ -150,6 +158,7 @@ class ProximalSVC(MomentClassifier):
         self.random_state = random_state
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
         """Fit the machine.
 
@@ -181,8 +190,9 @@ class ProximalSVC(MomentClassifier):
         """Solve, refine and store; also for searches that have chosen the features."""
         data = brought_together(data, features)
         moments, problem, rows, triangles = self._state(data, features)
-        if isinstance(data, TrainingSet) and (moments is None or not np.isfinite(moments.grams).all()):
+        if isinstance(data, TrainingSet) and (moments is None or not moments.are_moderate()):
             assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
+            check_entries("X", data.X)
         if problem is not None:
             solution = NormalEquationsSolver(rows, triangles).solve(problem, settings)
         else:
@@ -219,6 +229,7 @@ class ProximalSVC(MomentClassifier):
             self.landmarks_ = data.rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "ProximalSVC":
         """Add rows to what was seen; the unrefined solution is that of `fit` on everything seen.
 
@@ -258,6 +269,7 @@ class ProximalSVC(MomentClassifier):
         self._restate(data.classes, features, moments, settings)
         return self
 
+    @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
         """Remove rows that were seen; the unrefined solution is that of `fit` on the rest.
 
@@ -292,6 +304,7 @@ class ProximalSVC(MomentClassifier):
         self._restate(self.classes_, self._kernel_features, moments, settings)
         return self
 
+    @all_or_nothing
     def refine_on(self, chunks: Iterable[tuple]) -> "ProximalSVC":
         """Apply the Newton refinement after a stream of `partial_fit` or `forget`.
 
@@ -329,7 +342,7 @@ class ProximalSVC(MomentClassifier):
         return self
 
     def _check_arguments(self) -> Settings:
-        check_real("C", self.C, above=0.0)
+        check_weight("C", self.C)
         check_flag("balance", self.balance)
         check_flag("refine", self.refine)
         check_choice("refine_weights", self.refine_weights, ("uniform", "balanced"))
@@ -393,6 +406,6 @@ class ProximalSVC(MomentClassifier):
         self._set_coefficients(self._proximal[:-1] * refinement.scale, refinement.offset)
         self.refinement_ = refinement
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        V = (self.coef_ if self._kernel_features is None else self.dual_coef_).T
-        return self._times(X, V) + self.intercept_
+    def _scoring(self) -> Scoring:
+        coef = self.coef_ if self._kernel_features is None else self.dual_coef_
+        return prepared(self, (self._kernel_features, coef, self.intercept_), features_scoring)

@@ -9,7 +9,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
-from polymargin.checks import check_choice, check_real
+from polymargin.checks import check_choice, check_entries, check_weight
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.proximal import Sides
 from polymargin.solvers.ridge.refinement import refine_rows
 
@@ -69,6 +70,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.C = C
         self.refine_weights = refine_weights
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "NewtonRefinement":
         """Fit the classifier and refine its scores on the same rows.
 
@@ -84,7 +86,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        check_real("C", self.C, above=0.0)
+        check_weight("C", self.C)
         check_choice("refine_weights", self.refine_weights, ("uniform", "balanced"))
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(f"sample_weight must be None, as {self.estimator!r} does not take weights.")
@@ -99,6 +101,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         totals = np.bincount(labels, weights, len(self.classes_)).astype(np.float64)
         factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
         scores, (norms, intercepts) = self._directions(X), self._geometry()
+        check_entries("The scores of estimator", scores)
         self.refinement_ = refine_rows(scores, labels, weights, factors, norms, -intercepts, self.C)
         return self
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from polymargin.checks import check_choice, check_flag, check_integer, check_real
+from polymargin.checks import check_choice, check_flag, check_integer, check_real, check_weight
 from polymargin.costs import resolve_utility, utility_of_costs
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._kernel import KernelClassifier, features_at_hand
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.gram import FeatureGram
 from polymargin.problems.robust import (
     LOSSES,
@@ -24,7 +25,7 @@ from polymargin.problems.robust import (
     consistent_truncation,
     margins,
 )
-from polymargin.solvers.contract import Settings, Solution, Solver
+from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.robust.dc import START_TOL, DCAlgorithm, convex_solver
 
@@ -137,6 +138,12 @@ class RobustSVC(KernelClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
         Convex steps from the start that was kept.
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
@@ -206,6 +213,7 @@ class RobustSVC(KernelClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RobustSVC":
         """Fit the machine.
 
@@ -274,7 +282,7 @@ class RobustSVC(KernelClassifier):
     def _check_arguments(self) -> Settings:
         """Check every argument that needs no data."""
         settings = self._settings()
-        check_real("C", self.C, above=0.0)
+        check_weight("C", self.C)
         check_choice("loss", self.loss, LOSSES)
         check_flag("fit_intercept", self.fit_intercept)
         check_integer("max_dc_iter", self.max_dc_iter, at_least=1)
@@ -340,21 +348,31 @@ class RobustSVC(KernelClassifier):
         identity = np.eye(len(self.utility_))
         if np.isneginf(self.truncation_) or np.array_equal(self.utility_, self.utility_.max() * identity):
             names = {"utility": None}
-        solutions = {}
+        solutions: dict[str, Solution[RobustPoint]] = {}
+        status = None
         for name in names:
             scores: Any = None
-            if name == "identity":
-                untruncated = state(identity, -np.inf)
-                rough = replace(settings, tol=max(settings.tol, START_TOL))
-                found = convex.solve(untruncated.convex_step(), rough)
-                scores = untruncated.reached(RobustPoint(found.point, None))[0]
-            problem = state(self.utility_, self.truncation_)
-            solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
-        self.start_ = min(solutions, key=lambda name: solutions[name].history[-1].primal)
+            try:
+                if name == "identity":
+                    untruncated = state(identity, -np.inf)
+                    rough = replace(settings, tol=max(settings.tol, START_TOL))
+                    found = convex.solve(untruncated.convex_step(), rough)
+                    scores = untruncated.reached(RobustPoint(found.point, None))[0]
+                problem = state(self.utility_, self.truncation_)
+                solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
+            except Interrupted as stop:
+                if isinstance(stop.solution.point, RobustPoint):  # not the start of a start
+                    solutions[name] = stop.solution
+                if not solutions:
+                    raise
+                status = Status.INTERRUPTED
+                break
+        self.start_ = min(solutions, key=lambda name: _objective(solutions[name]))
         self.dc_history_ = {
             name: np.array([record.primal for record in found.history]) for name, found in solutions.items()
         }
-        return solutions[self.start_]
+        best = solutions[self.start_]
+        return best if status is None else replace(best, status=status)
 
     def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
         own = margins(F)[np.arange(len(F)), data.labels]
@@ -384,6 +402,11 @@ def _robust_block(
     data, gram = rows
     weight = data.weights[:, None] * scaled_utility[data.labels]
     return RobustProblem(gram, weight, truncation, fit_intercept, loss)
+
+
+def _objective(solution: Solution[RobustPoint]) -> float:
+    """Return the objective of the last step; where a limit came before the first, that of the start."""
+    return solution.history[-1].primal if solution.history else solution.certificate.primal
 
 
 def _largest_score(F: NDArray[np.float64]) -> float:

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from polymargin.checks import check_choice, check_integer
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.relations import resolve_relations
 from polymargin.solvers.contract import Observer, Settings, Solution
@@ -112,6 +113,12 @@ class SharedStructureSVC(TaskClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
         Rounds.
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
@@ -176,6 +183,7 @@ class SharedStructureSVC(TaskClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSVC":
         """Fit the machine.
 
@@ -196,6 +204,7 @@ class SharedStructureSVC(TaskClassifier):
         return self
 
     @available_if(TaskClassifier._can_stream)
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SharedStructureSVC":
         """Add rows to what was seen; the fit is that of `fit` on everything seen.
 

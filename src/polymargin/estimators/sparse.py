@@ -4,18 +4,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from polymargin.checks import check_choice, check_integer, check_real
+from polymargin.checks import check_choice, check_integer, check_real, check_weight
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
-from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_from
-from polymargin.problems.penalties import pair_differences
-from polymargin.solvers.contract import Settings
-from polymargin.solvers.sparse.cutting_plane import CuttingPlanes
+from polymargin.estimators._scoring import Scoring, prepared
+from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, named_penalty, weights_from
+from polymargin.estimators._transaction import all_or_nothing
+from polymargin.problems.penalties import Penalty, pair_differences
+from polymargin.solvers.contract import Settings, at_rest
 
-PENALTIES = ("fusion", "supnorm", "l1", "l2")
 LOSSES = ("weston", "lee", "crammer")
 
 
@@ -86,9 +85,13 @@ class SparseClassifier(MarginClassifier):
             return rows
         return pd.DataFrame(rows, columns=["feature", "partition", *coefficients])
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        selected = self.selected_features_
-        return safe_sparse_dot(X[:, selected], self.coef_[:, selected].T, dense_output=True) + self.intercept_
+    def _scoring(self) -> Scoring:
+        return prepared(self, (self.coef_, self.intercept_), _selected_scoring)
+
+
+def _selected_scoring(coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> Scoring:
+    selected = np.flatnonzero(coef.any(axis=0))
+    return Scoring(np.ascontiguousarray(coef[:, selected].T), intercept, columns=selected)
 
 
 def _partition(coef: NDArray[np.float64], classes: NDArray) -> str:
@@ -110,8 +113,11 @@ class SparseSVC(SparseClassifier):
       exactly the same coefficient;
     - ``"supnorm"``: ``sum_j max_k tau_kj |w_kj|``: a variable enters or stays out for all classes;
     - ``"l1"``: ``sum_kj tau_kj |w_kj|``;
-    - ``"l2"``: ``sum_kj w_kj^2``, which selects nothing.
+    - ``"group"``: ``sum_j tau_j (sum_k w_kj^2)^(1/2)``: for all classes or none, like the sup-norm;
+    - ``"elastic_net"``: half of "l1" and half of "l2" (`ElasticNetPenalty` for other parts);
+    - ``"l2"``: ``sum_kj w_kj^2``, which selects nothing;
 
+    or with a penalty object of your own (`polymargin.extend.Penalty`),
     and with the losses of `MulticategorySVC`. In the notation of the paper ``C = 1/lambda``, its loss (1) is
     ``loss="lee"`` up to the scale of W, and its methods are
 
@@ -130,13 +136,14 @@ class SparseSVC(SparseClassifier):
     ----------
     C : float, default=1.0
         Weight of the summed losses against the penalty.
-    penalty : {"fusion", "supnorm", "l1", "l2"}, default="fusion"
-        The penalty.
+    penalty : {"fusion", "supnorm", "l1", "group", "elastic_net", "l2"} or Penalty, default="fusion"
+        The penalty: a name, or an object such as ``ElasticNetPenalty(l1_ratio=0.8)``. "group", "elastic_net" and
+        objects of your own are described to the solver by tangents, which takes some tens of rounds of cuts.
     adaptive : bool, "per_variable" or array-like, default=False
         Weights tau: False for ones; True for ``1/|w~_kj|^g`` or, with fusion, ``1/|w~_kj - w~_lj|^g``, from an
-        initial fit w~ with the l2 penalty; "per_variable" for one weight a variable, from the largest of these
+        initial fit w~ with the l2 penalty; "per_variable" for one weight per variable, from the largest of these
         sizes; or the weights themselves, (n_classes, n_features), for fusion (n_pairs, n_features) with the pairs
-        (0, 1), (0, 2), ... of `classes_`.
+        (0, 1), (0, 2), ... of `classes_`, for group (1, n_features).
     adaptive_power : float, default=1.0
         The power g.
     adaptive_rounds : int, default=1
@@ -180,6 +187,12 @@ class SparseSVC(SparseClassifier):
         Whether the certificate is within `tol`.
     n_iter_ : int
         Rounds of cuts.
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
@@ -242,6 +255,7 @@ class SparseSVC(SparseClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SparseSVC":
         """Fit the machine.
 
@@ -258,13 +272,10 @@ class SparseSVC(SparseClassifier):
         -------
         self
         """
-        settings, data, machine = self._prepare(X, y, sample_weight)
-        self.weights_ = self._weights(machine, settings)
-        if self.penalty == "l2":
-            solution = machine.solve_l2(self.C, settings, observer=self._observer())
-        else:
-            problem = machine.problem(self.penalty, self.weights_, self.C)
-            solution = CuttingPlanes().solve(problem, settings, observer=self._observer())
+        settings, data, machine, penalty = self._prepare(X, y, sample_weight)
+        self.weights_ = self._weights(machine, penalty, settings)
+        penalty = penalty if self.weights_ is None else penalty.weighted(self.weights_)
+        solution = at_rest(machine.solve, penalty, self.C, settings, observer=self._observer())
         self.classes_ = data.classes
         self.coef_ = solution.point.coef
         self.intercept_ = solution.point.intercept
@@ -272,42 +283,37 @@ class SparseSVC(SparseClassifier):
         self._conclude(solution, settings.tol)
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet, Machine]:
-        """Check every argument, then the data, and state the losses."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet, Machine, Penalty]:
+        """Check every argument, then the data, and state the losses and the penalty."""
         settings = self._settings()
-        check_real("C", self.C, above=0.0)
-        check_real("initial_C", self.initial_C, above=0.0)
-        check_real("adaptive_power", self.adaptive_power, above=0.0)
+        check_weight("C", self.C)
+        check_weight("initial_C", self.initial_C)
+        check_real("adaptive_power", self.adaptive_power, above=0.0, at_most=5.0)
         check_integer("adaptive_rounds", self.adaptive_rounds, at_least=1)
-        check_choice("penalty", self.penalty, PENALTIES)
+        named_penalty(self.penalty)
         check_choice("loss", self.loss, LOSSES)
         if isinstance(self.adaptive, str) and self.adaptive != "per_variable":
             raise ValueError(
                 f"adaptive must be True, False, 'per_variable' or an array of weights, got {self.adaptive!r}."
             )
         data = self._training_set(X, y, sample_weight)
-        return settings, data, Machine.of(data, self.loss)
+        machine = Machine.of(data, self.loss)
+        return settings, data, machine, machine.penalty(self.penalty)
 
-    def _weights(self, machine: Machine, settings: Settings) -> NDArray[np.float64] | None:
-        """Return the weights tau that `adaptive` asks for, None for ones."""
+    def _weights(self, machine: Machine, penalty: Penalty, settings: Settings) -> NDArray[np.float64] | None:
+        """Return the weights tau that `adaptive` asks for, None for those that the penalty has."""
         flag = isinstance(self.adaptive, (bool, np.bool_, str))
         if flag and not self.adaptive:
             return None
-        if self.penalty == "l2":
-            raise ValueError(
-                f"adaptive must be False with penalty='l2', which has no weights, got {self.adaptive!r}."
-            )
-        machine.check_weighted(self.penalty)
+        machine.check_weighted(penalty, self.adaptive)
         if not flag:
-            return machine.given_weights(self.penalty, self.adaptive)
+            return machine.given_weights(penalty, self.adaptive)
         initial = Settings(max(settings.tol, INITIAL_TOL), settings.max_iter, settings.time_limit)
         coef = machine.solve_l2(self.initial_C, initial).point.coef
         for _ in range(self.adaptive_rounds - 1):
-            weights = self._weights_from(coef)
-            coef = CuttingPlanes().solve(machine.problem(self.penalty, weights, self.C), settings).point.coef
-        return self._weights_from(coef)
+            weighted = penalty.weighted(self._weights_from(coef, penalty))
+            coef = machine.solve(weighted, self.C, settings).point.coef
+        return self._weights_from(coef, penalty)
 
-    def _weights_from(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        return weights_from(
-            coef, self.penalty, power=self.adaptive_power, per_variable=isinstance(self.adaptive, str)
-        )
+    def _weights_from(self, coef: NDArray[np.float64], penalty: Penalty) -> NDArray[np.float64]:
+        return weights_from(coef, penalty, power=self.adaptive_power, per_variable=isinstance(self.adaptive, str))

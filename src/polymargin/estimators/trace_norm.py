@@ -12,10 +12,11 @@ from polymargin.checks import check_choice
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.relations import RelationSet
-from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.contract import Observer, Settings, Solution, at_rest
 from polymargin.solvers.shared.alternation import AlternationSolver, balance
 from polymargin.solvers.shared.proximal_gradient import ProximalGradient
 
@@ -93,6 +94,12 @@ class TraceNormSVC(TaskClassifier):
     converged_ : bool
         Whether the certificate is within `tol`.
     n_iter_ : int
+    solver_ : str
+        Name of the method that found the solution.
+    status_ : str
+        Why it stopped: "solved", or the limit that it met.
+    trace_ : Trace
+        The methods that took part, one row each: iterations, objectives, gap, counted and predicted work.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
@@ -147,6 +154,7 @@ class TraceNormSVC(TaskClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TraceNormSVC":
         """Fit the machine.
 
@@ -175,6 +183,7 @@ class TraceNormSVC(TaskClassifier):
         return super()._can_stream()
 
     @available_if(_can_stream)
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "TraceNormSVC":
         """Add rows to what was seen; the fit is that of `fit` on everything seen.
 
@@ -237,6 +246,6 @@ class TraceNormSVC(TaskClassifier):
             A = triangle.T
         signs = self._codes(data.n_classes)[data.labels]
         problem = SmoothedTraceProblem(A, signs, self._weights(data), float(self.C), float(self.relation_penalty))
-        solution: Solution[Any] = ProximalGradient().solve(problem, settings, observer=observer)
+        solution: Solution[Any] = at_rest(ProximalGradient().solve, problem, settings, observer=observer)
         factors = balance(solution.point, np.eye(signs.shape[1]), problem.relation_penalty)
         self._finish(data, features, None, replace(solution, point=SharedPoint(*factors)), rotation)

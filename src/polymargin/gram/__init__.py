@@ -2,6 +2,8 @@
 
 from polymargin.gram.kernels import (
     KERNELS,
+    LARGEST_GAMMA,
+    SMALLEST_GAMMA,
     Kernel,
     check_precomputed,
     kernel_for,
@@ -17,6 +19,7 @@ from polymargin.gram.landmarks import (
     landmark_quota,
     row_keys,
 )
+from polymargin.gram.points import PointKernel
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -30,6 +33,8 @@ from polymargin.gram.providers import (
 
 __all__ = [
     "KERNELS",
+    "LARGEST_GAMMA",
+    "SMALLEST_GAMMA",
     "DenseGram",
     "FeatureGram",
     "Gram",
@@ -37,6 +42,7 @@ __all__ = [
     "KernelFeatures",
     "LazyGram",
     "NystroemMap",
+    "PointKernel",
     "check_precomputed",
     "distinct_rows",
     "draw_landmarks",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from polymargin.checks import check_choice, check_real
+from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 _KERNEL_PARAMETERS = {
@@ -18,6 +18,9 @@ _KERNEL_PARAMETERS = {
     "poly": ("gamma", "degree", "coef0"),
     "sigmoid": ("gamma", "coef0"),
 }
+
+SMALLEST_GAMMA, LARGEST_GAMMA = 1e-65, 1e65
+LARGEST_DEGREE = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,20 @@ class Kernel:
         if self.name == "precomputed":
             return X
         if callable(self.name):
-            return np.asarray(self.name(X, X if Y is None else Y))
-        if self.name == "rbf" and Y is None and isinstance(X, np.ndarray):
-            return _symmetric_rbf(X, self.gamma)
+            return _checked_values(self.name, X, X if Y is None else Y)
+        if self.name == "rbf" and isinstance(X, np.ndarray):
+            if Y is None:
+                return _symmetric_rbf(X, self.gamma)
+            if isinstance(Y, np.ndarray):  # near their centre, distances of rows keep their digits
+                centre = Y.mean(axis=0, dtype=np.float64)
+                X, Y = X - centre, Y - centre
         parameters = {key: getattr(self, key) for key in _KERNEL_PARAMETERS.get(self.name, ())}
-        return pairwise_kernels(X, Y, metric=self.name, **parameters)
+        if self.name != "poly":
+            return pairwise_kernels(X, Y, metric=self.name, **parameters)
+        with np.errstate(over="ignore"):  # refused in the next line, and said in a sentence
+            values = pairwise_kernels(X, Y, metric=self.name, **parameters)
+        _check_size(values, f"kernel='poly' of degree {self.degree:g}")
+        return values
 
     def diagonal(self, X: Any) -> NDArray[np.float64]:
         """Return the kernel of every row of `X` with itself."""
@@ -54,6 +66,28 @@ class Kernel:
             return squares
         inner = self.gamma * squares + self.coef0
         return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+
+def _checked_values(kernel: Callable, X: Any, Y: Any) -> NDArray[np.float64]:
+    """Return what a kernel that a user wrote gives, or raise if that is no kernel matrix."""
+    name = getattr(kernel, "__name__", type(kernel).__name__)
+    try:
+        values = np.asarray(kernel(X, Y), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"kernel={name} failed on arrays of shapes {X.shape} and {Y.shape}: {error}") from error
+    if values.shape != (X.shape[0], Y.shape[0]):
+        raise ValueError(
+            f"kernel={name} must return an array of shape {(X.shape[0], Y.shape[0])}, one row for each row of its "
+            f"first argument and one column for each row of its second, got {values.shape}."
+        )
+    _check_size(values, f"kernel={name}")
+    return values
+
+
+def _check_size(values: NDArray[np.float64], name: str) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must have finite values, got NaN or infinity; scale the features.")
+    check_entries(f"The matrix of {name}", values, LARGEST_KERNEL)
 
 
 def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDArray[np.float64]:
@@ -93,17 +127,22 @@ def kernel_for(
     """Check a kernel specification and resolve gamma; `variance`, of all entries, is asked for if it matters."""
     if not callable(kernel):
         check_choice("kernel", kernel, KERNELS)
-    check_real("degree", degree, at_least=0.0)
-    check_real("coef0", coef0)
+    check_real("degree", degree, at_least=0.0, at_most=LARGEST_DEGREE)
+    check_real("coef0", coef0, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
     if gamma == "auto" and isinstance(gamma, str):
         number = 1.0 / n_features
     elif gamma == "scale" and isinstance(gamma, str):
         spread = variance() if kernel in _KERNEL_PARAMETERS else 1.0
+        if 0.0 < spread < 1.0 / (n_features * LARGEST_GAMMA):
+            raise ValueError(
+                f"gamma='scale' cannot be used: the variance of the entries of X is {spread:.3g}, and one over it "
+                f"above {LARGEST_GAMMA:g}; scale the features."
+            )
         number = 1.0 / (n_features * spread) if spread > 0 else 1.0
     elif isinstance(gamma, str):
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}.")
     else:
-        number = check_real("gamma", gamma, above=0.0)
+        number = check_real("gamma", gamma, at_least=SMALLEST_GAMMA, at_most=LARGEST_GAMMA)
     return Kernel(kernel, number, float(degree), float(coef0))
 
 

@@ -8,8 +8,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin.checks import check_integer, check_real
+from polymargin.checks import check_entries, check_integer, check_real
 from polymargin.gram.kernels import Kernel
+from polymargin.gram.points import PointKernel
 
 
 def draw_landmarks(
@@ -49,7 +50,12 @@ def given_landmarks(landmarks: Any, n_features: int, dtype: Any) -> Any:
     """Return landmarks that are given as points, checked; None where they are to be drawn."""
     if not sparse.issparse(landmarks) and (isinstance(landmarks, str) or np.ndim(landmarks) == 0):
         return None
-    points = landmarks if sparse.issparse(landmarks) else np.asarray(landmarks, dtype=dtype)
+    try:
+        points = landmarks if sparse.issparse(landmarks) else np.asarray(landmarks, dtype=dtype)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"landmarks must be a count, a fraction or points of {n_features} numbers each, got {landmarks!r}."
+        ) from None
     if points.ndim != 2 or points.shape[1] != n_features:
         raise ValueError(
             f"landmarks given as points must have shape (m, {n_features}), one column a feature, "
@@ -57,6 +63,9 @@ def given_landmarks(landmarks: Any, n_features: int, dtype: Any) -> Any:
         )
     if not sparse.issparse(points) and not np.isfinite(points).all():
         raise ValueError("landmarks must be finite, got NaN or infinity.")
+    if points.shape[0] == 0:
+        raise ValueError("landmarks must hold at least one point, got none.")
+    check_entries("landmarks", points)
     return points
 
 
@@ -117,6 +126,10 @@ class KernelFeatures:
     def __call__(self, X: Any) -> NDArray:
         """Return the features (n, m) of the rows of `X`."""
         return X[:, self.landmarks] if self.kernel.name == "precomputed" else self.kernel(X, self.landmarks)
+
+    def at_points(self) -> PointKernel:
+        """Return the features prepared for many products."""
+        return PointKernel(self.kernel, self.landmarks)
 
 
 class NystroemMap:

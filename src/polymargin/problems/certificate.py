@@ -1,5 +1,6 @@
 """The proof that comes with every solution."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -53,12 +54,22 @@ class Certificate:
         )
 
     def within(self, tol: float) -> bool:
-        """Tell whether the gap is at most `tol` and the point feasible to rounding."""
-        return self.gap <= tol and self.infeasibility <= FEASIBLE
+        """Tell whether the gap is at most `tol`, not negative, and the point feasible, both to rounding."""
+        return not self.is_contradicted and self.gap <= tol and self.infeasibility <= FEASIBLE
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the dual is above the primal by more than rounding explains: then neither proves anything."""
+        return self.gap < -FEASIBLE
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all numbers are finite."""
+        return all(map(math.isfinite, (self.primal, self.dual, self.gap, self.infeasibility)))
 
 
 FEASIBLE = 1e-9
-"""Relative violation of a constraint that rounding explains."""
+"""Relative violation of a constraint, or of primal >= dual, that rounding explains."""
 
 
 class Problem(Protocol):

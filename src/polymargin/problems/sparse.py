@@ -7,8 +7,9 @@ What makes it scale is the dual,
     max  C * offset * sum(u)   over the dual sets of the losses,   columns of R(u) sum to zero,
          polar_j(G_j) <= 1 for every variable j,                   G = C R(u)'X (k, p),
 
-where the polars of `problems.penalties` make of every variable a finite set of linear constraints, one an atom, of
-which few matter. R(u) are the coefficients of `problems.hinge` that a dual point u stands for.
+where the polars of `problems.penalties` make of every variable a set of linear constraints, one per atom, of which
+few matter. R(u) are the coefficients of `problems.hinge` that a dual point u stands for. Of a penalty that is no
+norm the conjugates ``J_j*(G_j)`` are subtracted from the objective instead.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.hinge import PolyhedralLosses
 from polymargin.problems.penalties import Penalty
 
 
@@ -45,7 +46,7 @@ class SparseProblem:
     """
 
     X: Any
-    losses: BoxLosses | SimplexLosses
+    losses: PolyhedralLosses
     penalty: Penalty
     C: float = 1.0
 
@@ -68,17 +69,24 @@ class SparseProblem:
         """Return the objective of W and b."""
         return self.penalty.value(point.coef) + self.C * self.losses.value(self.scores(point))
 
-    def dual(self, dual: NDArray[np.float64], largest_polar: float) -> float:
-        """Return the dual objective after scaling the dual point until every polar is at most 1.
+    def prices(self, G: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the polars of all variables (p,) at G, or the conjugates of a penalty that is no norm."""
+        return self.penalty.polars(G) if self.penalty.is_norm else self.penalty.conjugates(G)
+
+    def dual(self, dual: NDArray[np.float64], prices: NDArray[np.float64]) -> float:
+        """Return the dual objective, after scaling the dual point until every polar is at most 1.
 
         R, and with it every polar, is linear in the multipliers of the hinges (the slack of a simplex takes up
         what they leave), so the scaled multipliers are feasible for all variables, whatever a solver looked at.
         """
-        return self.C * self.losses.dual_linear(dual) / max(1.0, largest_polar)
+        linear = self.C * self.losses.dual_value(dual)
+        if self.penalty.is_norm:
+            return linear / max(1.0, float(prices.max()))
+        return linear - float(prices.sum())
 
     def certify(self, point: SparsePoint) -> Certificate:
         """Measure a point against the full problem."""
-        largest_polar = float(self.penalty.polars(self.correlations(point.dual)).max())
+        prices = self.prices(self.correlations(point.dual))
         R = self.losses.coefficients(point.dual)
         mass = max(float(np.abs(R).sum(axis=0).max()), np.finfo(np.float64).tiny)
         size = max(float(np.abs(point.coef).max()), np.finfo(np.float64).tiny)
@@ -87,6 +95,4 @@ class SparseProblem:
             float(np.abs(R.sum(axis=0)).max()) / mass,
             float(np.abs(point.coef.sum(axis=0)).max()) / size,
         )
-        return Certificate.of(
-            self.primal(point), self.dual(point.dual, largest_polar), infeasibility=infeasibility
-        )
+        return Certificate.of(self.primal(point), self.dual(point.dual, prices), infeasibility=infeasibility)

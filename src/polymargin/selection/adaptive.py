@@ -13,6 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_from
+from polymargin.problems.penalties import Penalty
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution
@@ -26,8 +27,7 @@ HAIR = 1e-8
 
 def solve_path(problem: SparseProblem, Cs: NDArray[np.float64], settings: Settings) -> list[Solution[SparsePoint]]:
     """Solve for ascending C, each from the basis of the one before."""
-    solver = CuttingPlanes()
-    return [solver.solve(replace(problem, C=float(C)), settings) for C in Cs]
+    return list(CuttingPlanes().path(problem, Cs, settings))
 
 
 def grid_of(largest: float, fractions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -111,7 +111,7 @@ def initial_run(fold: Fold, Cs: NDArray[np.float64], settings: Settings) -> Run:
 
 def path_run(
     fold: Fold,
-    penalty: str,
+    penalty: Penalty,
     weights: NDArray[np.float64] | None,
     fractions: NDArray[np.float64],
     settings: Settings,
@@ -119,9 +119,8 @@ def path_run(
     """Solve a path over the variables with finite weights."""
     machine = fold.machine
     kept = np.arange(machine.X.shape[1]) if weights is None else np.flatnonzero(np.isfinite(weights[0]))
-    problem = replace(machine, X=machine.X[:, kept]).problem(
-        penalty, None if weights is None else weights[:, kept], 1.0
-    )
+    penalty = penalty.restricted(kept) if weights is None else penalty.weighted(weights[:, kept])
+    problem = SparseProblem(machine.X[:, kept], machine.losses, penalty)
     Cs = grid_of(largest_penalty_weight(problem), fractions)
     solutions = solve_path(problem, Cs, settings)
     coefs = np.zeros((len(Cs), machine.n_classes, machine.X.shape[1]))
@@ -191,7 +190,7 @@ class AdaptiveSearch:
     """
 
     folds: list[Fold]
-    penalty: str
+    penalty: Penalty
     power: float
     per_variable: bool
     initial_Cs: NDArray[np.float64]
@@ -203,7 +202,7 @@ class AdaptiveSearch:
     def initial(self) -> Candidate:
         """Fit the l2 penalty, to less accuracy where it only gives weights."""
         settings = self.settings
-        if self.penalty != "l2":
+        if not self.penalty.squares:
             settings = replace(settings, tol=max(settings.tol, INITIAL_TOL))
         return self._over_folds(-1, initial_run, [(self.initial_Cs, settings) for _ in self.folds])
 

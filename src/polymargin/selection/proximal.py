@@ -8,15 +8,18 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
-from polymargin.checks import check_choice, check_real
-from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.checks import check_choice, check_positive_values
+from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._statement import brought_together
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.proximal import ProximalSVC
-from polymargin.gram import KernelFeatures
+from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_sums
 from polymargin.solvers.ridge.path import decompose
+from polymargin.solvers.trace import Trace, TraceRow
 
 DEFAULT_CS = tuple(2.0**power for power in range(36))
 DEFAULT_WIDTHS = tuple(2.0**power for power in range(-4, 5))
@@ -51,7 +54,7 @@ def proximal_path(
     >>> [round(model.score(X, y), 2) for model in proximal_path(ProximalSVC(), X, y, [1, 32])]
     [0.97, 0.91]
     """
-    values = _positive_grid("Cs", Cs)
+    values = check_positive_values("Cs", Cs)
     machine = clone(estimator)
     settings = machine._check_arguments()
     data = machine._training_set(X, y, sample_weight)
@@ -82,7 +85,8 @@ def _path(
         else:
             certificate = replace(problem, C=float(C)).judge(Z[:, :, at], images[:, :, at])
         status = Status.SOLVED if certificate.within(settings.tol) else Status.STALLED
-        model._conclude(Solution(Z[:, :, at], status, certificate, 0, 0.0), settings.tol)
+        trace = Trace((TraceRow("spectral", 0, certificate.primal, certificate.dual),))
+        model._conclude(Solution(Z[:, :, at], status, certificate, 0, 0.0, trace=trace), settings.tol)
         models.append(model)
     return models
 
@@ -110,7 +114,7 @@ class ProximalSVCCV(MarginClassifier):
     Attributes
     ----------
     best_estimator_ : ProximalSVC
-        The winner, fitted to all rows; `certificate_`, `converged_`, `n_iter_`, `intercept_` are its own.
+        The winner, fitted to all rows; `intercept_`, `certificate_` and the rest of how it was found are its own.
     best_params_ : dict
         Its C and gamma.
     best_score_ : float
@@ -140,6 +144,7 @@ class ProximalSVCCV(MarginClassifier):
         self.gammas = gammas
         self.criterion = criterion
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVCCV":
         """Search the grid and fit the winner.
 
@@ -159,7 +164,7 @@ class ProximalSVCCV(MarginClassifier):
         if isinstance(self.criterion, str):
             check_choice("criterion", self.criterion, ("loo",))
         settings = machine._check_arguments()
-        Cs = np.sort(_positive_grid("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
+        Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         data = self._data(X, y, sample_weight)
         if self.criterion == "loo" and data.lightest < 1.0:
             raise ValueError(
@@ -191,7 +196,9 @@ class ProximalSVCCV(MarginClassifier):
         if self.gammas is not None:
             if machine.kernel not in ("rbf", "laplacian", "poly", "sigmoid"):
                 raise ValueError(f"gammas must be None with kernel={machine.kernel!r}, which has no width.")
-            return list(_positive_grid("gammas", self.gammas))
+            return list(
+                check_positive_values("gammas", self.gammas, at_least=SMALLEST_GAMMA, at_most=LARGEST_GAMMA)
+            )
         if machine.kernel not in ("rbf", "laplacian"):
             return [None]
         scale = data.resolve_kernel(machine.kernel, "scale", 3, 0.0).gamma
@@ -239,7 +246,7 @@ class ProximalSVCCV(MarginClassifier):
         self.best_params_ = {"C": winner.C, "gamma": winner.gamma}
         self.best_score_ = float(results["mean_test_score"][best])
         self.classes_ = data.classes
-        for name in ("certificate_", "converged_", "n_iter_", "intercept_"):
+        for name in (*OUTCOME, "intercept_"):
             setattr(self, name, getattr(winner, name))
 
     def _check_partitionable(self) -> None:
@@ -248,8 +255,8 @@ class ProximalSVCCV(MarginClassifier):
     def _is_pairwise(self) -> bool:
         return getattr(self.estimator, "kernel", None) == "precomputed"
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.best_estimator_._scores(X)
+    def _scoring(self) -> Scoring:
+        return self.best_estimator_._scoring()
 
 
 def _leave_one_out(
@@ -280,12 +287,3 @@ def _with_width(features: KernelFeatures | None, gamma: float | None) -> KernelF
         return features
     kernel = features.kernel
     return KernelFeatures(type(kernel)(kernel.name, float(gamma), kernel.degree, kernel.coef0), features.landmarks)
-
-
-def _positive_grid(name: str, values: Any) -> NDArray[np.float64]:
-    grid = [
-        check_real(f"each of {name}", value, above=0.0) for value in np.ravel(np.asarray(values, dtype=object))
-    ]
-    if not grid:
-        raise ValueError(f"{name} must hold at least one value, got none.")
-    return np.array(grid)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
 from polymargin.checks import check_real
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection.thresholds import Tally, find_threshold
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
@@ -123,6 +124,7 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.cv = cv
         self.reject_label = reject_label
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RejectOptionClassifier":
         """Fit the classifier, and find the threshold from left-out predictions.
 

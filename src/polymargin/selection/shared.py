@@ -10,9 +10,11 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_integer, check_positive_values, check_real
-from polymargin.estimators._base import MarginClassifier, TrainingSet
+from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
+from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
+from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
@@ -57,7 +59,7 @@ class SharedStructureSearch(MarginClassifier):
     Attributes
     ----------
     best_estimator_ : SharedStructureSVC
-        The winner, fitted on all rows; `certificate_`, `converged_` and `n_iter_` are its own.
+        The winner, fitted on all rows; `certificate_` and the rest of how it was found are its own.
     best_params_ : dict
         Its C and relation_penalty.
     best_score_ : float
@@ -97,6 +99,7 @@ class SharedStructureSearch(MarginClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
         """Search the grid and fit the winner.
 
@@ -164,15 +167,15 @@ class SharedStructureSearch(MarginClassifier):
         }
 
     def _copy_from_winner(self) -> None:
-        for name in ("classes_", "n_features_in_", "feature_names_in_", "certificate_", "converged_", "n_iter_"):
+        for name in ("classes_", "n_features_in_", "feature_names_in_", *OUTCOME):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
 
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.best_estimator_._scores(X)
+    def _scoring(self) -> Scoring:
+        return self.best_estimator_._scoring()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,15 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
-from polymargin.checks import check_choice, check_flag, check_integer, check_real
+from polymargin.checks import check_choice, check_flag, check_integer, check_positive_values, check_real
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
-from polymargin.estimators.sparse import LOSSES, PENALTIES, SparseClassifier, SparseSVC
+from polymargin.estimators._sparse_machine import Machine, name_of, named_penalty
+from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators.sparse import LOSSES, SparseClassifier, SparseSVC
 from polymargin.problems.certificate import Certificate
+from polymargin.problems.penalties import Penalty
+from polymargin.problems.sparse import SparseProblem
 from polymargin.selection.adaptive import ROUNDS, AdaptiveSearch, Candidate, Fold, grid_of, solve_path
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.sparse.cutting_plane import largest_penalty_weight
@@ -88,10 +92,11 @@ def sparse_path(
     check_integer("n_Cs", n_Cs, at_least=1)
     check_real("eps", eps, above=0.0, at_most=1.0)
     model = SparseSVC(**parameters)
-    settings, data, machine = model._prepare(X, y, sample_weight)
-    if model.penalty == "l2":
-        raise ValueError("penalty must be 'fusion', 'supnorm' or 'l1' for a path, got 'l2'.")
-    problem = machine.problem(model.penalty, model._weights(machine, settings), 1.0)
+    settings, data, machine, penalty = model._prepare(X, y, sample_weight)
+    _check_selects(machine, penalty)
+    weights = model._weights(machine, penalty, settings)
+    penalty = penalty if weights is None else penalty.weighted(weights)
+    problem = SparseProblem(machine.X, machine.losses, penalty)
     largest = largest_penalty_weight(problem)
     grid = _ascending(Cs) if Cs is not None else grid_of(largest, np.geomspace(1.0, eps, n_Cs))
     solutions = solve_path(problem, grid, settings)
@@ -123,8 +128,9 @@ class SparseSVCCV(SparseClassifier):
 
     Parameters
     ----------
-    penalty : {"fusion", "supnorm", "l1", "l2"}, default="fusion"
-        The penalty; "l2" only chooses its C.
+    penalty : {"fusion", "supnorm", "l1", "group", "elastic_net", "l2"} or Penalty, default="fusion"
+        The penalty, as in `SparseSVC`; "l2" only chooses its C. A penalty that takes no weights has the plain path
+        as its only candidate.
     adaptive : {"auto", "rounds"} or bool, default="auto"
         Candidates: False the plain path, True one round, "rounds" three rounds of which the last counts, "auto"
         the plain path and each of three rounds. With fewer examples than variables three rounds tend to hurt,
@@ -228,6 +234,7 @@ class SparseSVCCV(SparseClassifier):
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation_set: Any = None) -> "SparseSVCCV":
         """Choose a model and fit it.
 
@@ -247,9 +254,14 @@ class SparseSVCCV(SparseClassifier):
         settings = self._settings()
         self._check_parameters()
         data = self._training_set(X, y, sample_weight)
+        folds = self._folds(data, y, _num_samples(X), validation_set)
+        machine = folds[-1].machine
+        penalty = machine.penalty(self.penalty)
+        if not penalty.squares:
+            _check_selects(machine, penalty)
         search = AdaptiveSearch(
-            self._folds(data, y, _num_samples(X), validation_set),
-            self.penalty,
+            folds,
+            penalty,
             self.adaptive_power,
             self.per_variable,
             _ascending(INITIAL_CS if self.initial_Cs is None else self.initial_Cs, "initial_Cs"),
@@ -266,17 +278,21 @@ class SparseSVCCV(SparseClassifier):
 
     def _candidates(self, search: AdaptiveSearch) -> tuple[list[Candidate], list[Candidate]]:
         """Return all candidates that were tried, and those among which to choose."""
-        if self.penalty == "l2":
+        penalty, machine = search.penalty, search.folds[-1].machine
+        if penalty.squares:
             initial = search.initial()
             return [initial], [initial]
-        plain = [search.plain()] if self.adaptive in (False, "auto") else []
-        if not self.adaptive:
+        adaptive = self.adaptive
+        if adaptive == "auto" and not penalty.takes_weights:
+            adaptive = False
+        plain = [search.plain()] if adaptive in (False, "auto") else []
+        if not adaptive:
             return plain, plain
-        search.folds[-1].machine.check_weighted(self.penalty)
+        machine.check_weighted(penalty, adaptive)
         rounds = [search.initial()]
-        for _ in range(1 if self.adaptive is True else ROUNDS):
+        for _ in range(1 if adaptive is True else ROUNDS):
             rounds.append(search.after(rounds[-1]))
-        return plain + rounds, plain + (rounds[1:] if self.adaptive == "auto" else rounds[-1:])
+        return plain + rounds, plain + (rounds[1:] if adaptive == "auto" else rounds[-1:])
 
     def _folds(self, data: TrainingSet, y: Any, n_samples: int, validation_set: Any) -> list[Fold]:
         """Return the folds and, last, all training rows."""
@@ -306,13 +322,13 @@ class SparseSVCCV(SparseClassifier):
         return replace(data, X=X, labels=labels, weights=np.ones(len(y)), rows=np.arange(len(y)))
 
     def _check_parameters(self) -> None:
-        check_choice("penalty", self.penalty, PENALTIES)
+        named_penalty(self.penalty)
         check_choice("loss", self.loss, LOSSES)
         if not isinstance(self.adaptive, (bool, np.bool_)) and self.adaptive not in ("auto", "rounds"):
             raise ValueError(f"adaptive must be 'auto', 'rounds', True or False, got {self.adaptive!r}.")
         check_flag("per_variable", self.per_variable)
         check_flag("standardize", self.standardize)
-        check_real("adaptive_power", self.adaptive_power, above=0.0)
+        check_real("adaptive_power", self.adaptive_power, above=0.0, at_most=5.0)
         check_integer("n_Cs", self.n_Cs, at_least=2)
         check_real("eps", self.eps, above=0.0, at_most=1.0)
 
@@ -339,11 +355,17 @@ class SparseSVCCV(SparseClassifier):
         self._conclude(solution, settings.tol)
 
 
+def _check_selects(machine: Machine, penalty: Penalty) -> None:
+    """Refuse a penalty under which every variable is in the model at every C."""
+    if penalty.at_zero(machine.n_classes, machine.X.shape[1]) is None:
+        raise ValueError(
+            "penalty must be a norm near zero for a path, so that variables enter one by one, got "
+            f"{name_of(penalty)}."
+        )
+
+
 def _ascending(values: Any, name: str = "Cs") -> NDArray[np.float64]:
-    grid = np.array([check_real(name, float(value), above=0.0) for value in np.ravel(values)])
-    if len(grid) == 0:
-        raise ValueError(f"{name} must hold at least one value, got none.")
-    return np.sort(grid)
+    return np.sort(check_positive_values(name, values))
 
 
 def _restricted(data: TrainingSet, rows: NDArray[np.intp]) -> TrainingSet:

@@ -1,14 +1,17 @@
 """What goes into a solver and what comes out of it, and the one clock that stops it."""
 
+import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from polymargin.problems.certificate import Certificate
+from polymargin.solvers.effort import RATES, Kind
+from polymargin.solvers.trace import Trace, TraceRow
 
 Point = TypeVar("Point")
 
@@ -21,11 +24,31 @@ class Status(Enum):
     TIME_LIMIT = "The time limit was reached before the tolerance."
     STALLED = "No further progress was possible in floating-point arithmetic."
     INTERRUPTED = "The fit was interrupted; the best feasible point was kept."
+    WORK_LIMIT = "The work allotted to the method was done before the tolerance."
     NUMERICAL_ERROR = "The linear algebra broke down."
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, pressed while a solver ran: the solver has come to rest at a feasible point, and certified it.
+
+    Who has a use for the point, as a fit that can store it, catches this and raises it again afterwards; for
+    everybody else it is a KeyboardInterrupt.
+    """
+
+    def __init__(self, solution: "Solution"):
+        super().__init__(f"{Status.INTERRUPTED.value} Its relative gap is {solution.certificate.gap:.3g}.")
+        self.solution = solution
+        self.stored_by: Any = None
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.solution,)
 
 
 REMAINDER = 0.5
 """Part of the improvement on a reference point that may be left undone."""
+
+JUDGED_AFTER, HOPELESS = 0.2, 3.0
+"""Part of the allotted work after which a method's pace is believed; how often that work it may still need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +57,8 @@ class Settings:
 
     With the objective of a `reference` point, a step of a longer algorithm may also stop when it has made most of
     the improvement on that point that is provably possible. Where the last digits are cheap solvers take them
-    beyond the tolerance, unless told to be `brief`.
+    beyond the tolerance, unless told to be `brief`. `work` limits the counted work, in the seconds that it stands
+    for (see `effort`): who calls several methods allots it.
     """
 
     tol: float = 1e-4
@@ -42,6 +66,7 @@ class Settings:
     time_limit: float | None = None
     reference: float | None = None
     brief: bool = False
+    work: float | None = None
 
     def tolerance(self, primal: float) -> float:
         """Return the relative gap that is small enough at a given objective."""
@@ -70,7 +95,7 @@ Observer = Callable[[Record], None]
 
 @dataclass(frozen=True, slots=True)
 class Solution(Generic[Point]):
-    """A point, why the solver stopped there, and what the point is provably worth."""
+    """A point, why the solver stopped there, what the point is provably worth, and which methods led to it."""
 
     point: Point
     status: Status
@@ -78,10 +103,39 @@ class Solution(Generic[Point]):
     n_iter: int
     seconds: float
     history: tuple[Record, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+
+
+Accepted = Literal[True] | str
+"""True, or the reason why a solver cannot take a problem, in words that may follow a colon."""
+
+
+def accepts_kinds(problem: Any, *kinds: type) -> Accepted:
+    """Return True if `problem` is of one of the `kinds`, else the reason that says which they are."""
+    if isinstance(problem, kinds):
+        return True
+    return f"it takes a {' or '.join(kind.__name__ for kind in kinds)}, not a {type(problem).__name__}."
+
+
+def at_rest(solve: Callable[..., "Solution[Point]"], *arguments: Any, **named: Any) -> "Solution[Point]":
+    """Return what `solve` returns, or the point at which Ctrl-C brought it to rest: its status tells."""
+    try:
+        return solve(*arguments, **named)
+    except Interrupted as stop:
+        return stop.solution
 
 
 class Solver(Protocol):
     """One algorithm for one kind of problem."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        ...
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        ...
 
     def solve(
         self, problem: Any, settings: Settings, *, start: Any = None, observer: Observer | None = None
@@ -96,19 +150,26 @@ class Progress:
     A solver opens it as a context, loops ``for iteration in progress:`` and leaves the loop itself when it has
     converged; the loop ends early when a limit is reached or Ctrl-C was pressed, and `status` then says which.
     While the context is open Ctrl-C only raises a flag, so that no state is ever left half-updated; a second
-    Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one.
+    Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one. At the end of the
+    context a Ctrl-C that was flagged becomes an `Interrupted`, with the solution where there is one. The trace of
+    the solution has one row, of `method`, unless the solver keeps rows of its own in `trace`.
     """
 
-    def __init__(self, settings: Settings, observer: Observer | None = None):
+    def __init__(self, settings: Settings, observer: Observer | None = None, *, method: str = "unnamed"):
         self.settings = settings
+        self.method = method
         self.observer = observer
         self.started = time.perf_counter()
         self.iteration = 0
         self.interrupted = False
         self.status = Status.MAX_ITER
         self.history: list[Record] = []
+        self.trace: list[TraceRow] = []
+        self.work = 0.0
+        self._gaps: list[tuple[float, float]] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
+        self._solution: Solution | None = None
 
     def __enter__(self) -> "Progress":
         if threading.current_thread() is threading.main_thread():
@@ -121,8 +182,11 @@ class Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._previous_handler is not None:
-            signal.signal(signal.SIGINT, self._previous_handler)
+        if self._previous_handler is None:
+            return
+        signal.signal(signal.SIGINT, self._previous_handler)
+        if self.interrupted and exception[0] is None:
+            raise KeyboardInterrupt if self._solution is None else Interrupted(self._solution)
 
     def _interrupt(self, signum: int, frame: Any) -> None:
         if self.interrupted:
@@ -140,12 +204,17 @@ class Progress:
         limit = self.settings.time_limit
         return float("inf") if limit is None else limit - self.seconds
 
+    def _is_interrupted(self) -> bool:
+        return self.interrupted or (self._outer is not None and self._outer.interrupted)
+
     def out_of_time(self) -> bool:
         """Tell whether to stop now, and note why; for use between the bursts of one long iteration."""
-        if self.interrupted or (self._outer is not None and self._outer.interrupted):
+        if self._is_interrupted():
             self.status = Status.INTERRUPTED
         elif self.seconds_left <= 0:
             self.status = Status.TIME_LIMIT
+        elif self.settings.work is not None and self.work >= self.settings.work:
+            self.status = Status.WORK_LIMIT
         else:
             return False
         return True
@@ -157,16 +226,54 @@ class Progress:
             self.iteration = iteration
             yield iteration
 
+    def count(self, kind: Kind, operations: float) -> None:
+        """Count operations of a kind."""
+        self.work += RATES.seconds(kind, operations)
+
     def record(self, primal: float, dual: float) -> Record:
         """Note the objectives of the current iteration and show them to the observer."""
         entry = Record(self.iteration, float(primal), float(dual), self.seconds)
         self.history.append(entry)
+        self._gaps.append((self.work, entry.gap))
         if self.observer is not None:
             self.observer(entry)
         return entry
+
+    def note(self, method: str, primal: float, dual: float, iterations: int = 1) -> None:
+        """Add to the trace what a method did since the last row; one that goes on keeps its row."""
+        if self.trace and self.trace[-1].method == method:
+            iterations += self.trace.pop().iterations
+        work = self.work - sum(row.work or 0.0 for row in self.trace)
+        self.trace.append(TraceRow(method, iterations, float(primal), float(dual), work))
+
+    def take(self, solution: Solution, predicted: float | None) -> None:
+        """Add what another solver did on behalf of this one: its trace, iterations, work and reason to stop."""
+        rows = solution.trace.rows
+        self.trace += [replace(rows[0], predicted=predicted), *rows[1:]]
+        self.iteration = sum(row.iterations for row in self.trace)
+        self.work += sum(row.work or 0.0 for row in rows)
+        self.status = solution.status
+
+    def is_hopeless(self) -> bool:
+        """Tell whether the work allotted is far too little at the pace of the second half of the way so far."""
+        limit, (work, gap) = self.settings.work, self._gaps[-1]
+        if limit is None or work < JUDGED_AFTER * limit or gap <= self.settings.tol:
+            return False
+        _, before = min(self._gaps, key=lambda seen: abs(seen[0] - 0.5 * work))
+        pace = math.log(before / gap) / (0.5 * work) if before > gap > 0.0 else 0.0
+        return pace * HOPELESS * limit < math.log(gap / self.settings.tol)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""
         tolerance = self.settings.tolerance(certificate.primal)
         status = Status.SOLVED if certificate.within(tolerance) else self.status
-        return Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history))
+        if self._is_interrupted():
+            status = Status.INTERRUPTED
+        rows = self.trace or [
+            TraceRow(self.method, self.iteration, certificate.primal, certificate.dual, self.work or None)
+        ]
+        last = replace(rows[-1], primal=certificate.primal, dual=certificate.dual)
+        trace = Trace((*rows[:-1], last))
+        solution = Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history), trace)
+        self._solution = solution
+        return solution

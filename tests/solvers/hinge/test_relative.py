@@ -10,7 +10,7 @@ import pytest
 
 from polymargin.gram import DenseGram, Kernel, LazyGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, weston_watkins
-from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.contract import Settings, Status, at_rest
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.intercept import potential_intercept
 from polymargin.solvers.hinge.relative import RelativeLoop
@@ -114,7 +114,7 @@ class TestLimits:
             os.kill(os.getpid(), signal.SIGINT)
 
         threading.Timer(0.2, press).start()
-        solution = Decomposition().solve(long_problem, Settings(tol=1e-14, time_limit=60.0))
+        solution = at_rest(Decomposition().solve, long_problem, Settings(tol=1e-14, time_limit=60.0))
         assert solution.status is Status.INTERRUPTED
         assert time.process_time() - pressed[0] < 1.0
         self.assert_feasible(solution)

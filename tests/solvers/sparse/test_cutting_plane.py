@@ -9,8 +9,8 @@ from polymargin.problems.hinge import weston_watkins
 from polymargin.problems.penalties import FusionPenalty
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.sparse import master_program
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
+from polymargin.solvers.sparse.settings import CuttingSettings
 
 SETTINGS = Settings(tol=1e-9, max_iter=10_000)
 
@@ -26,13 +26,11 @@ def problem():
     return SparseProblem(X, weston_watkins(labels, upper), FusionPenalty())
 
 
-def test_a_path_continues_from_the_last_basis_and_equals_cold_starts(problem, monkeypatch):
-    monkeypatch.setattr(master_program, "SPARE_CUTS", 5)
-    largest = largest_penalty_weight(problem)
-    path = CuttingPlanes()
-    for fraction in (0.5, 0.2, 0.1, 0.05, 0.5):
-        at = replace(problem, C=1 / (fraction * largest))
-        warm, cold = path.solve(at, SETTINGS), CuttingPlanes().solve(at, SETTINGS)
+def test_a_path_continues_from_the_last_basis_and_equals_cold_starts(problem):
+    Cs = 1 / (np.array([0.5, 0.2, 0.1, 0.05, 0.5]) * largest_penalty_weight(problem))
+    path = CuttingPlanes(CuttingSettings(spare_cuts=5)).path(problem, Cs, SETTINGS)
+    for C, warm in zip(Cs, path, strict=True):
+        cold = CuttingPlanes().solve(replace(problem, C=C), SETTINGS)
         assert warm.certificate.within(1e-9)
         assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-9)
 
@@ -85,6 +83,16 @@ def test_any_point_is_certified_by_scaling(problem):
 def test_six_orders_of_magnitude_of_C_and_any_unit_of_the_variables(problem, scale):
     scaled = replace(problem, X=scale * problem.X)
     largest = largest_penalty_weight(scaled)
-    solver = CuttingPlanes()
-    for fraction in (0.9, 1e-2, 1e-4, 1e-6):
-        assert solver.solve(replace(scaled, C=1 / (fraction * largest)), SETTINGS).certificate.within(1e-8)
+    Cs = 1 / (np.array([0.9, 1e-2, 1e-4, 1e-6]) * largest)
+    for solution in CuttingPlanes().path(scaled, Cs, SETTINGS):
+        assert solution.certificate.within(1e-8)
+
+
+def test_the_solver_keeps_nothing_and_a_start_saves_rounds(problem):
+    solver, at = CuttingPlanes(), replace(problem, C=1.0)
+    first, again = solver.solve(at, SETTINGS), solver.solve(at, SETTINGS)
+    assert again.n_iter == first.n_iter
+    np.testing.assert_array_equal(again.point.coef, first.point.coef)
+    warm = solver.solve(at, SETTINGS, start=first.point)
+    assert warm.n_iter < first.n_iter
+    assert warm.certificate.primal == pytest.approx(first.certificate.primal, rel=1e-9)

@@ -10,8 +10,9 @@ from polymargin.problems.hinge import weston_watkins
 from polymargin.problems.penalties import FusionPenalty
 from polymargin.problems.sparse import SparseProblem
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
-from polymargin.solvers.sparse.homotopy import PERTURBATION, Homotopy
+from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, Sweep, largest_penalty_weight
+from polymargin.solvers.sparse.homotopy import Homotopy
+from polymargin.solvers.sparse.settings import CuttingSettings
 from tests.simulate import blobs, random_hinges, random_penalty
 
 SETTINGS = Settings(tol=1e-9, max_iter=10_000)
@@ -34,9 +35,9 @@ def random_problem(seed, name, loss, weighted):
 
 def solved(problem, C):
     """Return the master of a solved problem."""
-    solver = CuttingPlanes()
-    assert solver.solve(replace(problem, C=C), SETTINGS).certificate.within(1e-9)
-    return solver._master
+    sweep = Sweep(problem)
+    assert sweep.solve(C, SETTINGS).certificate.within(1e-9)
+    return sweep.master
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -63,7 +64,7 @@ def test_the_vertex_is_optimal_where_it_was_followed_to(name, loss, weighted, se
     assert problem.penalty.polars(G, above=weight).max() <= weight * (1 + 1e-8)
     # coefficients of the atoms and margins of the hinges: on the right side, but for the broken ties
     multipliers = np.linalg.solve(rows[:, basic].T, np.full(len(basic), hinges.offset))
-    apart = 1e3 * PERTURBATION * max(1.0, np.abs(multipliers).max())
+    apart = 1e3 * CuttingSettings().perturbation * max(1.0, np.abs(multipliers).max())
     assert np.all(vertex.signs * multipliers[k - 1 :] >= -apart)
     margins = hinges.offset - multipliers @ rows
     assert np.all(margins[vertex.at_upper] >= -apart)
@@ -73,28 +74,23 @@ def test_the_vertex_is_optimal_where_it_was_followed_to(name, loss, weighted, se
 
 
 @pytest.mark.parametrize(("name", "loss", "weighted"), MACHINES)
-def test_a_path_equals_cold_starts(name, loss, weighted, monkeypatch):
-    monkeypatch.setattr("polymargin.solvers.sparse.cutting_plane.MOST_WATCHED", 10)
+def test_a_path_equals_cold_starts(name, loss, weighted):
     problem = random_problem(7, name, loss, weighted)
-    largest = largest_penalty_weight(problem)
-    path = CuttingPlanes()
-    for fraction in (0.8, 0.5, 0.3, 0.1, 1e-2, 1e-3, 1e-4):
-        at = replace(problem, C=1 / (fraction * largest))
-        warm, cold = path.solve(at, SETTINGS), CuttingPlanes().solve(at, SETTINGS)
+    Cs = 1 / (np.array([0.8, 0.5, 0.3, 0.1, 1e-2, 1e-3, 1e-4]) * largest_penalty_weight(problem))
+    path = CuttingPlanes(CuttingSettings(most_watched=10)).path(problem, Cs, SETTINGS)
+    for C, warm in zip(Cs, path, strict=True):
+        cold = CuttingPlanes().solve(replace(problem, C=C), SETTINGS)
         assert warm.certificate.within(1e-9)
         assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-8)
 
 
-def test_a_walk_that_is_stopped_is_repaired_by_the_master(monkeypatch):
+def test_a_walk_that_is_stopped_is_repaired_by_the_master():
     problem = random_problem(1, "fusion", "weston", False)
     largest = largest_penalty_weight(problem)
     at = replace(problem, C=1 / (0.2 * largest))
     optimum = CuttingPlanes().solve(at, SETTINGS).certificate.primal
-    monkeypatch.setattr("polymargin.solvers.sparse.homotopy.REFRESH", 2)
-    monkeypatch.setattr(Homotopy.follow, "__kwdefaults__", {"max_steps": 4})
-    path = CuttingPlanes()
-    for fraction in (0.7, 0.2):
-        solution = path.solve(replace(problem, C=1 / (fraction * largest)), SETTINGS)
+    solver = CuttingPlanes(CuttingSettings(refresh_every=2, max_exchanges=4))
+    *_, solution = solver.path(problem, [1 / (0.7 * largest), 1 / (0.2 * largest)], SETTINGS)
     assert solution.certificate.within(1e-9)
     assert solution.certificate.primal == pytest.approx(optimum, rel=1e-8)
 
@@ -106,8 +102,6 @@ def test_more_classes_than_can_be_followed():
     X = 3.0 * rng.normal(size=(k, 4))[labels] + rng.normal(size=(2 * k, 4))
     upper = 1.0 * (labels[:, None] != np.arange(k))
     problem = SparseProblem(X - X.mean(axis=0), weston_watkins(labels, upper), FusionPenalty())
-    path = CuttingPlanes()
-    for C in (0.06, 0.07):
-        solution = path.solve(replace(problem, C=C), SETTINGS)
+    for solution in CuttingPlanes().path(problem, (0.06, 0.07), SETTINGS):
         assert solution.certificate.within(1e-9)
         assert solution.point.coef.any()

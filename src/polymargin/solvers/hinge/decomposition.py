@@ -8,16 +8,17 @@ splitting or an interior point takes over.
 
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.gram import FeatureGram, LazyGram, kernel_root
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.problems.hinge import HingePoint, HingeProblem, PolyhedralLosses, boxes
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._kernel_point import KernelPoint
-from polymargin.solvers.hinge.active_set import identified, open_face, polish
+from polymargin.solvers.hinge.active_set import polish
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.class_blocks import is_classwise, operations
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -53,8 +54,21 @@ INTERIOR_ITERATIONS = 20
 class Decomposition:
     """Solve a hinge problem by working sets of `working_set` examples."""
 
+    name = "decomposition"
+
     def __init__(self, working_set: int = 1024):
         self.working_set = working_set
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        losses = problem.losses
+        if not losses.is_compiled:
+            return "its losses must be hinges or maxima of single scores or of differences of scores."
+        if not (losses.sees_single_scores or losses.sees_differences):
+            return "it takes one maximum per example."
+        return True
 
     def solve(
         self,
@@ -65,7 +79,7 @@ class Decomposition:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` to a relative gap of ``settings.tol``, from the dual of `start` where given."""
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             run = _Run(problem, progress, start, self.working_set)
             for _ in progress:
                 blame = run.blame()
@@ -87,11 +101,9 @@ class Decomposition:
 
 def inner_loop(problem: HingeProblem) -> InnerLoop:
     """Choose the inner loop of a problem's losses."""
-    match problem.losses:
-        case BoxLosses() as losses if losses.is_absolute:
-            return LeeLoop(losses, problem.fit_intercept)
-        case _:
-            return RelativeLoop(problem)
+    if problem.losses.sees_single_scores:
+        return LeeLoop(boxes(problem.losses, "The loop of single scores"), problem.fit_intercept)
+    return RelativeLoop(problem)
 
 
 class _Run(KernelPoint):
@@ -103,6 +115,7 @@ class _Run(KernelPoint):
         # rows that have to be computed first: half as many, so that a stop need not wait long
         self.size = n if takes_all else min(size // 2 if isinstance(self.gram, LazyGram) else size, n)
         self.rows = np.empty(0, dtype=np.intp)
+        self.method = ""
         self.gap, self.best_dual = np.inf, -np.inf
         # counted in about the seconds of one core, not measured: the same data must always go the same way
         self.work = 0.0
@@ -117,7 +130,11 @@ class _Run(KernelPoint):
     def converged(self, blame: NDArray[np.float64]) -> bool:
         """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
         dual = self.objective()
-        self.gap = self.progress.record(dual + float(blame.sum()), dual).gap
+        self.progress.work = self.work
+        record = self.progress.record(dual + float(blame.sum()), dual)
+        self.gap = record.gap
+        if self.method:
+            self.progress.note(self.method, record.primal, record.dual)
         self.trail.append((self.gap, self.work))
         self.rounds_without_gain = 0 if dual > self.best_dual + 1e-15 * abs(dual) else self.rounds_without_gain + 1
         self.best_dual = max(self.best_dual, dual)
@@ -181,7 +198,7 @@ class _Run(KernelPoint):
 
     def _size_of_face(self) -> tuple[int, int]:
         """Count the variables that are free or should be, and the examples that have any."""
-        face = open_face(self.losses, self.dual, self.H + self.intercept)
+        face = self.losses.open_face(self.dual, self.H + self.intercept)
         return int(face.sum()), int(face.any(axis=1).sum())
 
     def _ends_exactly(self) -> bool:
@@ -190,6 +207,7 @@ class _Run(KernelPoint):
 
     def newton(self, work: float) -> None:
         """Replace the point by the result of Newton steps, which begin no face after so much `work`."""
+        self.method = "active_set"
         self.dual = self.loop.repair(self.dual)
         point, spent = polish(
             self.problem,
@@ -221,6 +239,7 @@ class _Run(KernelPoint):
 
     def split(self) -> None:
         """Replace the point by that of splitting, unless the point at hand is better."""
+        self.method = "splitting"
         self.tried_splitting = True
         tol = self.progress.settings.tol
         self.work += seconds_to_split(self.losses.n_examples, self.losses.n_classes, tol)
@@ -260,6 +279,7 @@ class _Run(KernelPoint):
 
     def interior(self) -> None:
         """Replace the point by that of an interior point: on a root of the matrix, or on the matrix itself."""
+        self.method = "kernel_interior"
         self.tried_interior = True
         self.work += self._interior_estimate()
         if self._unknowns() > MAX_UNKNOWNS:
@@ -270,6 +290,7 @@ class _Run(KernelPoint):
             self._identify(solution.point)
             self.inside = solution.point, solution.certificate
             return
+        self.method = "interior_point"
         problem = replace(self.problem, gram=FeatureGram(kernel_root(self.gram)))
         point = InteriorPoint().solve(problem, self._settings_within(1e-10)).point
         self._identify(point)
@@ -284,7 +305,7 @@ class _Run(KernelPoint):
     def _identify(self, point: HingePoint) -> None:
         """Go to the face next to an interior point, unless the point at hand is better."""
         F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
-        dual = identified(self.losses, point.dual, F)
+        dual = self.losses.identified(point.dual, F)
         if self.problem.fit_intercept:  # what is missing is spread over all that is free, not filled into a few
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
@@ -319,6 +340,7 @@ class _Run(KernelPoint):
 
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
+        self.method = "working_sets"
         local = self.losses.restricted(rows)
         K = self.whole_matrix if len(rows) == self.losses.n_examples else None
         K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
@@ -361,8 +383,7 @@ class _Run(KernelPoint):
         return point, certificate
 
 
-def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
+def _spread(losses: PolyhedralLosses, size: int) -> NDArray[np.intp]:
     """Return examples of all classes, in proportion to their sizes."""
-    labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
     places = np.linspace(0, losses.n_examples - 1, size).astype(np.intp)
-    return np.argsort(labels, kind="stable")[places]
+    return np.argsort(losses.block_labels, kind="stable")[places]

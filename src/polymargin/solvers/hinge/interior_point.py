@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from polymargin._native.dense_system import DenseSystem
+from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
@@ -56,6 +57,9 @@ SHARE = 0.25
 MOST_FAILURES = 6
 """Times in a row that such a restriction may turn out to be too tight, after which there is none."""
 
+ENTRIES_VISITED = 20
+"""Times that an iteration goes over all slots, about."""
+
 PROMISE = 0.3
 """Part of the improvement foretold by the losses near a kink that all losses together must show."""
 
@@ -67,11 +71,21 @@ class InteriorPoint:
     to rounding (a pivoted Cholesky factor). The certificate is the problem's own all the same.
     """
 
+    name = "interior_point"
+
     def __init__(self, features: Any = None):
         self.features = features
         self._model: Model | None = None
         self._last: tuple[Any, Any, float] | None = None
         self._failures = 0
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if isinstance(problem, HingeProblem) and problem.losses.shape == "other":
+            return "its losses must be hinges or maxima."
+        if isinstance(problem, HingeProblem) and self.features is None:
+            return accepts_kinds(problem.gram, FeatureGram)
+        return accepts_kinds(problem, HingeProblem, PartitionedHinge)
 
     def solve(
         self,
@@ -93,7 +107,7 @@ class InteriorPoint:
         best: Judged | None = None
         idle = short = 0
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
                 if record.gap <= settings.tolerance(record.primal):
@@ -113,6 +127,7 @@ class InteriorPoint:
                 if idle == PATIENCE or short == MOST_SHORT_STEPS:
                     progress.status = Status.STALLED
                     break
+                _count_iteration(progress, model)
                 try:
                     short = short + 1 if _predictor_corrector(system) < 0.05 else 0
                 except np.linalg.LinAlgError:
@@ -120,13 +135,14 @@ class InteriorPoint:
                     if not too_tight:
                         progress.status = Status.NUMERICAL_ERROR
                         break
-        if best is None or not (worthwhile or best[1].within(settings.tolerance(best[1].primal))):
-            best = model.better(best, system)
-        solution = progress.finish(*best)
-        if restricted:
-            self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
-        self._last = (model, system, best[1].primal) if worthwhile or solution.status is Status.SOLVED else None
-        return solution
+            if best is None or not (worthwhile or best[1].within(settings.tolerance(best[1].primal))):
+                best = model.better(best, system)
+            solution = progress.finish(*best)
+            if restricted:
+                self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
+            going_on = worthwhile or solution.status is Status.SOLVED
+            self._last = (model, system, best[1].primal) if going_on else None
+            return solution
 
     def _going_on(self, model: "Model | PartitionedModel") -> "tuple[Any, Any] | None":
         """Return model and system of the last problem where this is the same, or the losses near a kink there.
@@ -153,6 +169,24 @@ class InteriorPoint:
         if self._model is None or not self._model.fits(problem):
             self._model = Model(problem, self.features)
         return self._model.tilted(problem)
+
+
+def operations_per_iteration(n: int, p: int, n_classes: int, n_atoms: int) -> tuple[float, float]:
+    """Return the operations of products and of factorisations, for n rows of p features, the constant included."""
+    if n_atoms == n_classes:  # the classes fall apart but for their zero sum
+        return float(n_atoms) * n * p**2, float(n_classes) * p**3
+    unknowns = p * (n_classes - 1)
+    return float(n_atoms) * (n * p**2 + unknowns**2), unknowns**3 / 3.0
+
+
+def _count_iteration(progress: Progress, model: "Model | PartitionedModel") -> None:
+    if isinstance(model, PartitionedModel):
+        return
+    (n, p), k = model.features.shape, len(model.unknowns.basis)
+    products, factors = operations_per_iteration(n, p, k, len(model.slots.atoms))
+    progress.count("product", products)
+    progress.count("factor", factors)
+    progress.count("entry", ENTRIES_VISITED * model.slots.offsets.size)
 
 
 def _keeps_promise(settings: Settings, foretold: float, primal: float) -> bool:

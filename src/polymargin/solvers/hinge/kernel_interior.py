@@ -14,6 +14,7 @@ It pays where classes are many or C is large, so that working sets have too many
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -23,8 +24,8 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from polymargin.gram import DenseGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
 
@@ -81,6 +82,17 @@ class InsidePoint(HingePoint):
 class KernelInteriorPoint:
     """Mehrotra's predictor and corrector for box losses that see single scores, on a matrix held in memory."""
 
+    name = "kernel_interior"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        losses = problem.losses
+        if not losses.sees_single_scores:
+            return "its hinges must see single scores, as those of loss='lee' do."
+        return accepts_kinds(problem.gram, DenseGram)
+
     def solve(
         self,
         problem: HingeProblem,
@@ -93,7 +105,7 @@ class KernelInteriorPoint:
 
         Other points are no start: interior points gain nothing from those on the boundary.
         """
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             path = _Path(problem, progress, start.central if isinstance(start, InsidePoint) else None)
             point, best = path.certified()
             central, idle = path.iterate(), 0
@@ -123,9 +135,8 @@ class _Path:
     """An iterate: variables u, multipliers of their bounds and of the class sums, and the scores H = K u P."""
 
     def __init__(self, problem: HingeProblem, progress: Progress, start: _Iterate | None):
-        assert isinstance(problem.losses, BoxLosses)
-        self.problem, self.losses, self.progress = problem, problem.losses, progress
-        self.upper = problem.losses.upper
+        self.losses = boxes(problem.losses, "The interior point on a kernel matrix")
+        self.problem, self.progress, self.upper = problem, progress, self.losses.upper
         self.open = self.upper > 0
         self.matrix = _dense(problem).matrix.astype(np.float32)
         self.tau = TAU if problem.fit_intercept else 0.0
@@ -143,7 +154,7 @@ class _Path:
         direction = self.upper * (totals.min() / totals) if self.tau else self.upper
         R = _centred(direction)
         H = self.problem.gram.matmul(R)
-        curvature, slope = float(np.vdot(R, H)), self.losses.dual_linear(direction)
+        curvature, slope = float(np.vdot(R, H)), self.losses.dual_value(direction)
         # no nearer to zero than this: from a corner the first steps would be short
         share = float(np.clip(slope / max(curvature, slope), 0.02, 0.5))
         u, H = share * direction, share * H

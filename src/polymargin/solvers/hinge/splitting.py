@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
 
@@ -53,11 +53,22 @@ def seconds_to_split(n: int, k: int, tol: float) -> float:
 class Splitting:
     """Over-relaxed steps to a fixed point, for box losses that see single scores on a matrix held in memory."""
 
+    name = "splitting"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        losses = problem.losses
+        if not losses.sees_single_scores:
+            return "its hinges must see single scores, as those of loss='lee' do."
+        return accepts_kinds(problem.gram, DenseGram)
+
     def solve(
         self, problem: HingeProblem, settings: Settings, *, start: HingePoint, observer: Observer | None = None
     ) -> Solution[HingePoint]:
         """Solve `problem` from the neighbourhood of `start`; stop where the rest would take too many steps."""
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             point, best = start, problem.certify(start)
             iterate = _Iterate(problem, start, np.float32 if settings.tol >= SINGLE_PRECISION else np.float64)
             if not iterate.prepare(progress):
@@ -92,9 +103,7 @@ class _Iterate:
     """The state t (k, n), and the matrix that takes it on."""
 
     def __init__(self, problem: HingeProblem, start: HingePoint, precision: type[np.float32] | type[np.float64]):
-        assert isinstance(problem.losses, BoxLosses)
-        assert isinstance(problem.gram, DenseGram)
-        self.problem, self.losses, self.precision = problem, problem.losses, precision
+        self.problem, self.losses, self.precision = problem, boxes(problem.losses, "Splitting"), precision
         self.intercept = start.intercept
         H = problem.gram.matmul(problem.coefficients(start.dual))
         margins = self.losses.margins(H + start.intercept)
@@ -159,9 +168,9 @@ def _penalty(problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[
 
     The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to 100.
     """
-    assert isinstance(problem.losses, BoxLosses)
     curvature = float(problem.gram.diagonal().mean())
-    ratio = float(np.linalg.norm(margins[problem.losses.upper > 0])) / max(float(np.linalg.norm(dual)), 1e-300)
+    used = problem.losses.sizes > 0
+    ratio = float(np.linalg.norm(margins[used])) / max(float(np.linalg.norm(dual)), 1e-300)
     return PENALTY * curvature * float(np.sqrt(np.clip(ratio / curvature, 1e-6, 1.0)))
 
 

@@ -7,7 +7,7 @@ which restores the accuracy of an orthogonal factorisation; where Cholesky break
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -18,7 +18,7 @@ from scipy.linalg import lapack
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, WeightedSystem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.ridge.class_qr import Triangles, class_triangles, weighted_systems
 
 ILL_CONDITIONED = 1e-7
@@ -54,8 +54,14 @@ class NormalEquationsSolver:
     triangles : of the rows, where they have been found already.
     """
 
+    name: ClassVar[str] = "normal_equations"
+
     rows: RowProblem | None = None
     triangles: Triangles | None = None
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, NormalEquations)
 
     def solve(
         self,
@@ -66,11 +72,11 @@ class NormalEquationsSolver:
         observer: Observer | None = None,
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
-        with Progress(settings, observer) as progress:
-            progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
-            known = self.triangles
-            found = self._by_squares(problem) if known is None else self._by_triangles(known, problem)
-            return progress.finish(*found)
+        progress = Progress(settings, observer, method=self.name)
+        progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
+        known = self.triangles
+        found = self._by_squares(problem) if known is None else self._by_triangles(known, problem)
+        return progress.finish(*found)
 
     def _by_squares(self, problem: NormalEquations) -> Certified:
         systems = _factorised(problem)
@@ -105,6 +111,12 @@ class NormalEquationsSolver:
 class DualRidgeSolver:
     """Cholesky of ``N^(1/2) E E' N^(1/2) + I/C`` (n, n): for fewer rows than unknowns."""
 
+    name = "dual_ridge"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, ProximalRows)
+
     def solve(
         self,
         problem: ProximalRows,
@@ -114,10 +126,10 @@ class DualRidgeSolver:
         observer: Observer | None = None,
     ) -> Solution[NDArray[np.float64]]:
         """Solve for the coefficients (q, k)."""
-        with Progress(settings, observer) as progress:
-            progress.status = Status.STALLED
-            Z, multipliers = self._solve(problem)
-            return progress.finish(Z, problem.certify(Z, multipliers))
+        progress = Progress(settings, observer, method=self.name)
+        progress.status = Status.STALLED
+        Z, multipliers = self._solve(problem)
+        return progress.finish(Z, problem.certify(Z, multipliers))
 
     def _solve(self, problem: ProximalRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return coefficients (q, k) and multipliers (n, k)."""

@@ -23,7 +23,16 @@ from numpy.typing import NDArray
 from polymargin.blocks import Blocks
 from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.robust import PartitionedRobust, RobustPoint, RobustProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Solver, Status
+from polymargin.solvers.contract import (
+    Accepted,
+    Observer,
+    Progress,
+    Settings,
+    Solution,
+    Solver,
+    Status,
+    accepts_kinds,
+)
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.robust.proximal_newton import ProximalNewton
 
@@ -44,11 +53,17 @@ SMALL_PROBLEM = 300
 class DCAlgorithm:
     """DC from one start; `convex` solves the steps, at most `max_steps` of them."""
 
+    name = "dc_algorithm"
+
     def __init__(self, convex: Solver, max_steps: int):
         self.convex = convex
         self.max_steps = max_steps
         # it does not mind starts at bounds, such as the solution of the step before
         self.go_on = isinstance(convex, ProximalNewton)
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, RobustProblem, PartitionedRobust)
 
     def solve(
         self,
@@ -67,7 +82,9 @@ class DCAlgorithm:
         point, previous = RobustPoint(problem.vertices(None), None), None
         warm = None if tangent is None else problem.vertices(tangent)
         n_pairs = problem.n_pairs
-        with Progress(Settings(settings.tol, self.max_steps, settings.time_limit), observer) as progress:
+        with Progress(
+            Settings(settings.tol, self.max_steps, settings.time_limit), observer, method=self.name
+        ) as progress:
             for _ in progress:
                 exactly = bool(np.isneginf(problem.truncation))
                 constant = problem.constant_of(tangent)
@@ -95,7 +112,7 @@ class DCAlgorithm:
                     progress.status = step.status
                     break
                 tangent = following
-        return progress.finish(point, problem.certify(point))
+            return progress.finish(point, problem.certify(point))
 
 
 def convex_solver(problem: RobustProblem) -> Solver:

@@ -14,6 +14,7 @@ for solving Lasso problems. SIAM J. Optimization 28, 433-458.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -21,9 +22,8 @@ from numpy.typing import NDArray
 
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram, pivoted_cholesky
-from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
-from polymargin.problems.robust import CurvedLosses
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.problems.hinge import HingePoint, HingeProblem, simplices
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._slots import Array, SimplexSlots, row_sums
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.interior_point import InteriorPoint
@@ -39,6 +39,12 @@ SMALLEST_SIGMA = 1e-8
 class ProximalNewton:
     """Proximal semismooth Newton on problems over simplices; any Gram provider, O(n^2 k) a step and O(free^3)."""
 
+    name = "proximal_newton"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, HingeProblem)
+
     def solve(
         self,
         problem: HingeProblem,
@@ -53,7 +59,7 @@ class ProximalNewton:
         state = model.state(model.slots.from_dual(point.dual), point.intercept)
         certificate = problem.certify(point)
         sigma, refused = float(model.slots.weight.mean()), 0
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 progress.record(certificate.primal, certificate.dual)
                 if certificate.within(settings.tolerance(certificate.primal)):
@@ -78,7 +84,7 @@ class ProximalNewton:
                         break
                 if steps <= NEWTON_STEPS // 2:
                     sigma *= GROWTH
-        return progress.finish(point, certificate)
+            return progress.finish(point, certificate)
 
 
 @dataclass(slots=True)
@@ -97,9 +103,7 @@ class _Model:
     def __init__(self, problem: HingeProblem):
         self.problem = problem
         self.gram = problem.gram
-        if not isinstance(problem.losses, SimplexLosses) or isinstance(problem.losses, CurvedLosses):
-            raise TypeError("The proximal Newton method is for maxima over simplices.")
-        self.slots = SimplexSlots(problem.losses)
+        self.slots = SimplexSlots(simplices(problem.losses, "The proximal Newton method"))
         k = problem.losses.n_classes
         self.tilt = np.zeros((problem.gram.n, k)) if problem.tilt is None else problem.tilt
         self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))

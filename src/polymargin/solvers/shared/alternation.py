@@ -1,12 +1,13 @@
 """Alternating minimisation for shared structure: W-step, M-step, and balancing where M is free."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.shared import SharedPoint, SharedProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
 from polymargin.solvers.shared.bounded import bounded_quadratic
 from polymargin.solvers.shared.relation_step import relation_step
@@ -26,8 +27,14 @@ class AlternationSolver:
         or the relations may share one.
     """
 
+    name = "alternation"
+
     def __init__(self, base_step: BaseStep | None = None):
         self.base_step = base_step
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, SharedProblem)
 
     def solve(
         self,
@@ -42,10 +49,10 @@ class AlternationSolver:
         shape = problem.relations.lower.shape
         if problem.is_convex and problem.relation_penalty >= problem.penalty_at_zero:
             point = SharedPoint(np.zeros((len(problem.tasks.cross), shape[0])), np.zeros(shape))
-            return Progress(settings).finish(point, problem.certify(point))
+            return Progress(settings, method=self.name).finish(point, problem.certify(point))
         M = problem.relations.clip(np.eye(*shape) if start is None else start)
         W, multiplier = None, None
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 try:
                     W = base_step.solve(M, problem.C, problem.formulation, W)
@@ -61,10 +68,10 @@ class AlternationSolver:
                 if has_stalled(progress):
                     progress.status = Status.STALLED
                     break
-        if W is None:
-            W = np.zeros((len(problem.tasks.cross), shape[0]))
-        point = SharedPoint(base_step.restore(W), M, multiplier)
-        return progress.finish(point, problem.certify(point))
+            if W is None:
+                W = np.zeros((len(problem.tasks.cross), shape[0]))
+            point = SharedPoint(base_step.restore(W), M, multiplier)
+            return progress.finish(point, problem.certify(point))
 
     @staticmethod
     def _has_converged(

@@ -1,16 +1,24 @@
 """Accelerated proximal gradient with restarts, for a smooth loss and the trace norm."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
-from polymargin.solvers.contract import Observer, Progress, Settings, Solution
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, accepts_kinds
 
 CHECK_EVERY = 10
 
 
 class ProximalGradient:
     """FISTA (Beck & Teboulle 2009) with gradient restarts (O'Donoghue & Candes 2015)."""
+
+    name = "proximal_gradient"
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        return accepts_kinds(problem, SmoothedTraceProblem)
 
     def solve(
         self,
@@ -25,7 +33,7 @@ class ProximalGradient:
         step = 1.0 / (problem.C * float(np.linalg.norm(scaled.T @ scaled, 2)))  # h'' is at most 1
         Z = np.zeros((problem.A.shape[1], problem.signs.shape[1])) if start is None else start.copy()
         ahead, momentum = Z, 1.0
-        with Progress(settings, observer) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for iteration in progress:
                 margins = problem.signs * (problem.A @ ahead)
                 moved = shrink(ahead + step * problem.pull(problem.slopes(margins)), step * problem.radius)
@@ -39,7 +47,7 @@ class ProximalGradient:
                     progress.record(certificate.primal, certificate.dual)
                     if certificate.gap <= settings.tol:
                         break
-        return progress.finish(Z, problem.certify(Z))
+            return progress.finish(Z, problem.certify(Z))
 
 
 def shrink(Z: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:

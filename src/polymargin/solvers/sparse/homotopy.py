@@ -9,29 +9,23 @@ proposed: the master program starts from it, and has the last word.
 """
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native.homotopy import EXCHANGED, FUSION, LASSO, SUPNORM, WEIGHTED_FUSION, Walk
-from polymargin.problems.penalties import (
-    Atoms,
-    FusionPenalty,
-    LassoPenalty,
-    Penalty,
-    SupnormPenalty,
-    separated_pairs,
+from polymargin._native.homotopy import (
+    EXCHANGED,
+    FUSION,
+    LASSO,
+    MAX_CLASSES,
+    SUPNORM,
+    WEIGHTED_FUSION,
+    Walk,
 )
+from polymargin.problems.penalties import Atoms, Penalty, PriceRule
 from polymargin.solvers.sparse.hinge_columns import HingeColumns
-
-REFRESH = 100
-"""Exchanges after which everything is computed afresh."""
-MAX_STEPS = 20_000
-"""Exchanges after which the master has to go on alone."""
-MOST_BASIC = 2000
-"""Size of a vertex beyond which its dense inverse does not pay."""
-PERTURBATION = 1e-6
-"""Size of the random changes of margins, relative to the margin, that break ties between hinges."""
+from polymargin.solvers.sparse.settings import DEFAULTS, CuttingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +53,38 @@ class Homotopy:
     ----------
     hinges : the columns of the dual program.
     X : (n, p) centred columns of the variables that may enter.
-    penalty : the penalty of these variables.
+    penalty : the penalty of these variables, which has a `price_rule`.
     """
 
-    def __init__(self, hinges: HingeColumns, X: NDArray[np.float64], penalty: Penalty):
+    @staticmethod
+    def accepts(hinges: HingeColumns, penalty: Penalty) -> bool:
+        """Tell whether vertices can be followed: separate hinges, not too many classes, a compiled price rule."""
+        k = hinges.shape[1]
+        return k <= MAX_CLASSES and hinges.weight is None and has_price_rule(penalty, k)
+
+    def __init__(
+        self, hinges: HingeColumns, X: NDArray[np.float64], penalty: Penalty, tuning: CuttingSettings = DEFAULTS
+    ):
+        rule = penalty.price_rule(hinges.shape[1], X.shape[1])
+        if rule is None:
+            raise TypeError(f"{type(penalty).__name__} has no price rule by which a vertex could be followed.")
+        self.tuning = tuning
         self.hinges, self.X, self.k = hinges, np.ascontiguousarray(X), hinges.shape[1]
         self.columns = np.ascontiguousarray(X.T)
         # what a unit of every multiplier adds to its row of R
         self.sees = np.ascontiguousarray(hinges.along(np.eye(self.k)).T)
-        self.kind, self.table = _priced(penalty, self.k)
+        self.kind, self.table = _compiled(rule[0]), rule[1]
 
-    def follow(self, vertex: Vertex, weight: float, target: float, *, max_steps: int = MAX_STEPS) -> Vertex:
+    def follow(self, vertex: Vertex, weight: float, target: float) -> Vertex:
         """Return the vertex at penalty weight `target`, or the last one that could be trusted."""
         walk = self._walk(vertex, weight)
         status = EXCHANGED
-        while status == EXCHANGED and walk.n_steps < max_steps:
+        while status == EXCHANGED and walk.n_steps < self.tuning.max_exchanges:
             try:
                 self._refresh(walk)
             except np.linalg.LinAlgError:
                 break
-            status = walk.advance(target, REFRESH)
+            status = walk.advance(target, self.tuning.refresh_every)
         m = walk.n_basic
         tight = slice(self.k - 1, m)
         atoms = Atoms(self.variables[tight].copy(), self.directions[tight].copy(), self.costs[tight].copy())
@@ -88,7 +94,7 @@ class Homotopy:
         """Lay out a vertex, with room for what may be added to it."""
         n, p = self.X.shape
         k, m, n_hinges = self.k, len(vertex.basic), len(self.hinges.upper)
-        room = max(m, min(n_hinges, (p + 1) * (k - 1), MOST_BASIC))
+        room = max(m, min(n_hinges, (p + 1) * (k - 1), self.tuning.most_basic))
         self.basic, self.variables = np.zeros(room, dtype=np.intp), np.zeros(room, dtype=np.intp)
         self.directions, self.costs, self.signs = np.zeros((room, k)), np.zeros(room), np.zeros(room)
         self.basic[:m] = vertex.basic
@@ -98,7 +104,7 @@ class Homotopy:
         self.is_basic = np.zeros(n_hinges, dtype=np.uint8)
         self.is_basic[vertex.basic] = True
         self.at_upper = (vertex.at_upper & ~self.is_basic.astype(bool)).astype(np.uint8)
-        self.offsets = self._outward(PERTURBATION * self.hinges.offset)
+        self.offsets = self._outward(self.tuning.perturbation * self.hinges.offset)
         self.inverse, self.multipliers = np.zeros((room, room)), np.zeros(room)
         self.values, self.margins, self.G = np.zeros(n_hinges), np.zeros(n_hinges), np.zeros((k, p))
         walk = Walk(
@@ -155,14 +161,22 @@ class Homotopy:
         return np.column_stack([np.bincount(example, weighted[:, c], len(self.X)) for c in range(self.k)])
 
 
-def _priced(penalty: Penalty, n_classes: int) -> tuple[int, NDArray[np.float64]]:
-    """Return how to find the best atom of a variable: the kind of penalty and a table of weights."""
-    match penalty:
-        case LassoPenalty():
-            return LASSO, np.ascontiguousarray(penalty.weights)
-        case SupnormPenalty():
-            return SUPNORM, np.ascontiguousarray(penalty.weights)
-        case FusionPenalty() if penalty.weights is not None:
-            return WEIGHTED_FUSION, separated_pairs(n_classes) @ penalty.weights
+def has_price_rule(penalty: Penalty, n_classes: int) -> bool:
+    """Tell whether the best atoms of the penalty can be found by compiled code."""
+    no_variable = np.zeros(0, dtype=np.intp)
+    return penalty.restricted(no_variable).price_rule(n_classes, 0) is not None
+
+
+def _compiled(rule: PriceRule) -> int:
+    """Return the number by which the compiled walk knows a rule."""
+    match rule:
+        case PriceRule.PAIRS:
+            return LASSO
+        case PriceRule.SIGNS:
+            return SUPNORM
+        case PriceRule.PREFIXES:
+            return FUSION
+        case PriceRule.CUTS:
+            return WEIGHTED_FUSION
         case _:
-            return FUSION, np.zeros((0, 0))
+            assert_never(rule)

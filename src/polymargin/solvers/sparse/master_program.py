@@ -8,24 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.homotopy import MAX_CLASSES
 from polymargin.problems.penalties import Atoms
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.sparse.hinge_columns import HingeColumns
 from polymargin.solvers.sparse.homotopy import Vertex
-
-FEASIBILITY = 1e-9
-"""Tolerance of HiGHS for rows (bounds of about 1) and reduced costs (margins of about 1)."""
-SMALLEST_FEASIBILITY = 1e-10
-"""The same where a larger one leaves a gap, as it may with large C."""
-LARGEST_GROWTH = 300.0
-"""Factor by which C may outgrow the unit of the multipliers before the master is built anew."""
-SMALLEST_ENTRY = 1e-3
-"""Rows are scaled until their bound is at least 1 and their largest entry at least this."""
-NOISE = 1e-10
-"""Multipliers that move no margin by more than this are rounding errors of a degenerate vertex."""
-SPARE_CUTS = 200
-"""Slack cuts that are kept when C changes."""
+from polymargin.solvers.sparse.settings import DEFAULTS, CuttingSettings
 
 
 class CentredColumns:
@@ -81,9 +68,9 @@ class Cuts:
         self.atoms, self.scales, self.largest = atoms, scales, largest
         self._positions = {key: m for m, key in enumerate(_keys(atoms))}
 
-    def active(self, multipliers: NDArray[np.float64]) -> tuple[Atoms, NDArray[np.float64]]:
+    def active(self, multipliers: NDArray[np.float64], noise: float) -> tuple[Atoms, NDArray[np.float64]]:
         """Return the atoms with a multiplier that is not rounding noise, and the multipliers."""
-        support = np.flatnonzero(np.abs(multipliers) * self.largest > NOISE)
+        support = np.flatnonzero(np.abs(multipliers) * self.largest > noise)
         return self.atoms.at(support), (multipliers * self.scales)[support]
 
 
@@ -94,16 +81,22 @@ def _keys(atoms: Atoms) -> Iterator[tuple[int, bytes]]:
 class Master:
     """The program ``max offset * sum(u)``, ``0 <= u <= C upper``, with balance rows and the cuts so far.
 
+    A cut is a row ``|a.G_j| <= cost(a)``. Of a penalty that is no norm it is ``a.G_j - t_j <= cost(a)``, where the
+    column t_j, the conjugate of variable j as far as its cuts tell, is subtracted from the objective.
+
     HiGHS's tolerances are absolute: a tiny C (large entries of X) is taken as `unit` of u.
     """
 
-    def __init__(self, problem: SparseProblem):
+    def __init__(self, problem: SparseProblem, tuning: CuttingSettings = DEFAULTS):
+        self.tuning = tuning
+        self.is_norm = problem.penalty.is_norm
         self.hinges = hinges = HingeColumns.of(problem.losses)
         self.unit = min(1.0, problem.C * float(np.median(hinges.upper)))
         self.columns = CentredColumns(problem.X)
         self.cuts = Cuts(problem.losses.n_classes)
+        self.conjugate_columns = np.full(problem.X.shape[1], -1, dtype=np.intp)
         self.tight = False
-        self.highs = _silent_highs()
+        self.highs = _silent_highs(tuning.feasibility)
         n_columns = len(hinges.upper)
         bounds = hinges.upper / self.unit
         self.highs.addCols(
@@ -134,7 +127,7 @@ class Master:
         columns = self.unit * self.columns[atoms.variables]
         rows = self.hinges.along(atoms.directions) * columns.T[:, self.hinges.example]
         largest = np.maximum(np.abs(rows).max(axis=1), np.finfo(np.float64).tiny)
-        scales = np.maximum(1.0 / atoms.costs, SMALLEST_ENTRY / largest)
+        scales = np.maximum(1.0 / atoms.costs, self.tuning.smallest_entry / largest)
         return rows * scales[:, None], scales
 
     def add(self, atoms: Atoms) -> int:
@@ -142,9 +135,30 @@ class Master:
         atoms = self.cuts.unknown(atoms)
         if len(atoms.variables):
             rows, scales = self.rows_of(atoms)
-            add_rows(self.highs, rows, -scales * atoms.costs, scales * atoms.costs)
+            bounds = scales * atoms.costs
+            if self.is_norm:
+                add_rows(self.highs, rows, -bounds, bounds)
+            else:
+                below = self._conjugate_entries(atoms.variables, self.unit * scales)
+                add_rows(self.highs, sparse.hstack([rows, -below]), np.full(len(rows), -np.inf), bounds)
             self.cuts.append(atoms, rows, scales)
         return len(atoms.variables)
+
+    def _conjugate_entries(self, variables: NDArray[np.intp], entries: NDArray[np.float64]) -> sparse.csr_array:
+        """Return `entries` in the columns t of the variables, which are added where there are none yet."""
+        for j in np.unique(variables[self.conjugate_columns[variables] < 0]):
+            self.conjugate_columns[j] = self.conjugate_columns.max() + 1
+            self.highs.addCol(1.0, 0.0, highspy.kHighsInf, 0, [], [])
+        at = np.arange(len(variables)), self.conjugate_columns[variables]
+        return sparse.csr_array((entries, at), shape=(len(variables), int(self.conjugate_columns.max()) + 1))
+
+    def conjugates(self) -> NDArray[np.float64]:
+        """Return the conjugates (p,) as far as the cuts tell, at the last solution."""
+        values = np.asarray(self.highs.getSolution().col_value)[len(self.hinges.upper) :]
+        known = self.conjugate_columns >= 0
+        conjugates = np.zeros(len(known))
+        conjugates[known] = self.unit * values[self.conjugate_columns[known]]
+        return conjugates
 
     def run(self, seconds: float) -> bool:
         """Solve from the last basis, or afresh if that fails; tell whether an optimal basis was found."""
@@ -163,19 +177,21 @@ class Master:
         k, p = self.hinges.shape[1], problem.X.shape[1]
         solution = self.highs.getSolution()
         row_dual = -np.asarray(solution.row_dual)
-        atoms, theta = self.cuts.active(row_dual[self.n_fixed_rows :])
+        atoms, theta = self.cuts.active(row_dual[self.n_fixed_rows :], self.tuning.noise)
         coef = problem.penalty.combine(atoms, self.unit * theta, p) if len(theta) else np.zeros((k, p))
         intercept = np.append(row_dual[: k - 1], 0.0)
         intercept -= intercept.mean() + coef @ self.columns.means
-        return SparsePoint(coef, intercept, self.dual(np.asarray(solution.col_value), problem.C))
+        values = np.asarray(solution.col_value)[: len(self.hinges.upper)]
+        return SparsePoint(coef, intercept, self.dual(values, problem.C))
 
     def dual(self, values: NDArray[np.float64], C: float) -> NDArray[np.float64]:
-        """Return the values of the columns as a dual point of the losses."""
+        """Return the values of the columns of the hinges as a dual point of the losses."""
         return self.hinges.dual(self.unit / C * values)
 
     def is_too_fine_for(self, problem: SparseProblem) -> bool:
         """Tell whether C has outgrown the unit, so that the tolerances ask for more digits than there are."""
-        return self.unit < 1.0 and problem.C * float(np.median(self.hinges.upper)) > LARGEST_GROWTH * self.unit
+        bound = problem.C * float(np.median(self.hinges.upper))
+        return self.unit < 1.0 and bound > self.tuning.largest_growth * self.unit
 
     def tighten(self) -> bool:
         """Ask HiGHS for the smallest tolerances that it has; tell whether that is new."""
@@ -183,7 +199,7 @@ class Master:
             return False
         self.tight = True
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self.highs.setOptionValue(option, SMALLEST_FEASIBILITY)
+            self.highs.setOptionValue(option, self.tuning.smallest_feasibility)
         return True
 
     def vertex(self) -> Vertex | None:
@@ -193,8 +209,7 @@ class Master:
         columns = np.array([int(status) for status in basis.col_status])
         is_basic, is_upper = int(highspy.HighsBasisStatus.kBasic), int(highspy.HighsBasisStatus.kUpper)
         fixed, cuts = rows[: self.n_fixed_rows], rows[self.n_fixed_rows :]
-        too_many = self.hinges.shape[1] > MAX_CLASSES
-        if too_many or not basis.valid or self.hinges.weight is not None or np.any(fixed == is_basic):
+        if not basis.valid or np.any(fixed == is_basic):
             return None
         tight = np.flatnonzero(cuts != is_basic)
         signs = np.where(cuts[tight] == is_upper, 1.0, -1.0)
@@ -214,13 +229,13 @@ class Master:
         basis.col_status, basis.row_status, basis.valid = columns, rows, True
         self.highs.setBasis(basis)
 
-    def purge(self) -> None:
-        """Delete the cuts that are slack at the last solution, if they are many, keeping the basis."""
+    def purge(self, spare: int) -> None:
+        """Delete the cuts that are slack at the last solution, if more than `spare` are, keeping the basis."""
         basis = self.highs.getBasis()
         status = np.array([int(s) for s in basis.row_status])
         slack = status == int(highspy.HighsBasisStatus.kBasic)
         slack[: self.n_fixed_rows] = False
-        if not basis.valid or slack.sum() <= SPARE_CUTS:
+        if not basis.valid or slack.sum() <= spare:
             return
         self.highs.deleteRows(int(slack.sum()), np.flatnonzero(slack).astype(np.int32))
         self.cuts.keep(np.flatnonzero(~slack[self.n_fixed_rows :]))
@@ -228,7 +243,7 @@ class Master:
         self.highs.setBasis(basis)
 
 
-def _silent_highs() -> highspy.Highs:
+def _silent_highs(feasibility: float) -> highspy.Highs:
     highs = highspy.Highs()
     for option, value in (
         ("output_flag", False),
@@ -236,8 +251,8 @@ def _silent_highs() -> highspy.Highs:
         ("solver", "simplex"),
         ("simplex_strategy", 1),
         ("presolve", "off"),
-        ("primal_feasibility_tolerance", FEASIBILITY),
-        ("dual_feasibility_tolerance", FEASIBILITY),
+        ("primal_feasibility_tolerance", feasibility),
+        ("dual_feasibility_tolerance", feasibility),
     ):
         highs.setOptionValue(option, value)
     return highs

@@ -1,0 +1,30 @@
+"""Fits that leave an estimator fitted or as it was, never in between."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from polymargin.solvers.contract import Interrupted
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def all_or_nothing(method: Method) -> Method:
+    """Let a method that fits leave the estimator as it found it if it fails.
+
+    So an estimator whose first fit failed is not fitted, and one whose later fit failed is the model it was. A fit
+    that Ctrl-C has ended keeps the certified point that it stored before it passed the interruption on.
+    """
+
+    @functools.wraps(method)
+    def whole(self: Any, *arguments: Any, **named: Any) -> Any:
+        before = self.__dict__.copy()
+        try:
+            return method(self, *arguments, **named)
+        except BaseException as failure:
+            if not (isinstance(failure, Interrupted) and failure.stored_by is self):
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            raise
+
+    return whole  # type: ignore[return-value]

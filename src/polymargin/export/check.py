@@ -1,0 +1,101 @@
+"""Running a graph beside the model that it was made from."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from polymargin.selection.rejection import RejectOptionClassifier, class_scores
+
+NEAR = 1e-6
+"""Difference of scores below which a decision is a tie."""
+
+TOLERANCES = {"tensor(float)": 1e-5, "tensor(double)": 1e-10}
+"""Largest change of a score, relative to the largest score but at least 1, by the type of the scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far a graph and its model agree on some rows.
+
+    Attributes
+    ----------
+    n_rows : number of rows.
+    ties : positions of the rows where a decision hangs on less than 1e-6.
+    different : positions of the other rows whose labels differ.
+    change : largest difference of a score, relative to the largest score but at least 1.
+    tolerance : what `change` may be, 1e-5 in single precision and 1e-10 in double.
+    """
+
+    n_rows: int
+    ties: NDArray[np.intp]
+    different: NDArray[np.intp]
+    change: float
+    tolerance: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether all labels, ties aside, are the same and the scores are within the tolerance."""
+        return not len(self.different) and self.change <= self.tolerance
+
+
+def compare(model: Any, graph: Any, X: Any) -> Agreement:
+    """Run an ONNX graph, and the model it was made from, on the same rows.
+
+    Parameters
+    ----------
+    model : the fitted model
+    graph : onnx.ModelProto, or its bytes
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        Rows; rounded to single precision for both where the graph takes that.
+
+    Returns
+    -------
+    Agreement
+    """
+    try:
+        from onnxruntime import InferenceSession
+    except ImportError as error:
+        raise ImportError('Running ONNX graphs needs onnxruntime: pip install "polymargin[onnx]".') from error
+    data = graph if isinstance(graph, bytes) else graph.SerializeToString()
+    session = InferenceSession(data, providers=["CPUExecutionProvider"])
+    X, feed = _feed(session, X)
+    labels, scores = session.run(["label", "scores"], feed)
+    ours = _scores(model, X)
+    unequal = np.asarray(labels != model.predict(X), dtype=bool)
+    close = _is_close(model, ours)
+    kind = next(output.type for output in session.get_outputs() if output.name == "scores")
+    change = float(np.abs(scores - ours).max() / max(1.0, np.abs(ours).max()))
+    return Agreement(len(ours), np.flatnonzero(close), np.flatnonzero(unequal & ~close), change, TOLERANCES[kind])
+
+
+def _feed(session: Any, X: Any) -> tuple[Any, dict[str, NDArray]]:
+    """Return the rows as the graph takes them, for the model and by the names of the inputs."""
+    inputs = session.get_inputs()
+    if hasattr(X, "columns") and len(inputs) > 1:
+        named = list(zip(X.columns, inputs, strict=True))
+        X = X.astype({name: np.float32 for name, one in named if one.type == "tensor(float)"})
+        return X, {one.name: np.asarray(X[name]).reshape(-1, 1) for name, one in named}
+    dense = np.asarray(X.toarray() if sparse.issparse(X) else X)
+    dense = dense.astype(np.float32 if inputs[0].type == "tensor(float)" else np.float64)
+    return dense.astype(np.float64), {inputs[0].name: dense}
+
+
+def _scores(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return the scores of all classes, those of a rejector inside a pipeline as well."""
+    if isinstance(model, Pipeline):
+        return _scores(model.steps[-1][1], model[:-1].transform(X) if len(model) > 1 else X)
+    scorer = model.estimator_ if isinstance(model, RejectOptionClassifier) else model
+    return class_scores(scorer, X, model.classes_)
+
+
+def _is_close(model: Any, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    highest = np.partition(scores, -2, axis=1)
+    close = highest[:, -1] - highest[:, -2] <= NEAR
+    rejector = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if isinstance(rejector, RejectOptionClassifier):
+        close |= np.abs(rejector._losses(scores) - rejector.threshold_) <= NEAR
+    return close

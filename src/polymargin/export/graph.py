@@ -1,0 +1,168 @@
+"""Formulas of scores and decisions as nodes of an ONNX graph: plain operators, any number of rows.
+
+Single precision is single precision throughout, for runtimes that have no other. Distances are therefore taken
+from differences, one row after the other: ``|x|^2 + |y|^2 - 2 x'y`` would lose digits that the scores must have.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from scipy import sparse
+
+from polymargin.estimators._scoring import Scoring
+from polymargin.gram import PointKernel
+
+PROTO = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE}
+NO_FORM = "has no ONNX form: it needs code or training rows that the graph cannot hold; use a built-in kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Writes nodes in one precision into a converter's container.
+
+    Attributes
+    ----------
+    scope, container : of skl2onnx: they make names unique and keep nodes and constants.
+    dtype : np.float32 or np.float64, the precision of all that is computed.
+    """
+
+    scope: Any
+    container: Any
+    dtype: Any
+
+    def constant(self, values: Any, dtype: Any = None) -> str:
+        """Add an array, of the graph's precision unless told otherwise."""
+        array = np.ascontiguousarray(values, dtype=self.dtype if dtype is None else dtype)
+        name = self.scope.get_unique_variable_name("constant")
+        self.container.initializers.append(numpy_helper.from_array(array.reshape(np.shape(values)), name))
+        return name
+
+    def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add a node and return the name of its output."""
+        name = self.scope.get_unique_variable_name(operator.lower()) if output is None else output
+        label = self.scope.get_unique_operator_name(operator)
+        self.container.add_node(operator, list(inputs), name, name=label, **attributes)
+        return name
+
+    def rows(self, variables: Any) -> str:
+        """Return one matrix made of the inputs, whatever numbers they hold."""
+        parts = [self.node("Cast", variable.full_name, to=PROTO[np.dtype(self.dtype)]) for variable in variables]
+        return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=1)
+
+    def scores(self, scoring: Scoring, rows: str) -> str:
+        """Return the scores (n, k) of the rows."""
+        if scoring.kernel is not None:
+            features = self.kernel(scoring.kernel, rows)
+        elif scoring.columns is not None:
+            features = self.node("Gather", rows, self.constant(scoring.columns, np.int64), axis=1)
+        else:
+            features = rows
+        products = self.node("MatMul", features, self.constant(scoring.weights))
+        scores = self.node("Add", products, self.constant(scoring.intercept))
+        return scores if scoring.votes is None else self.votes(scores, scoring.votes)
+
+    def votes(self, tasks: str, codes: NDArray[np.float64]) -> str:
+        """Count the votes of pairs of classes, as the classifiers do (`count_votes`)."""
+        signs, against = self.constant(codes.T), np.maximum(-codes, 0.0).sum(axis=1)
+        positive = self.node("Greater", tasks, self.constant(0.0))
+        gained = self.node("MatMul", self.node("Cast", positive, to=PROTO[np.dtype(self.dtype)]), signs)
+        whole = self.node("Add", gained, self.constant(against))
+        # A division after the product would be fused with it, and its factor rounded to single precision.
+        ties = self.node("MatMul", self.node("Tanh", tasks), self.constant(codes.T / (2 * len(codes))))
+        return self.node("Add", whole, ties)
+
+    def kernel(self, at: PointKernel, rows: str) -> str:
+        """Return the kernel (n, m) between the rows and the points."""
+        kernel = at.kernel
+        if kernel.name == "precomputed" or callable(kernel.name):
+            raise ValueError(f"kernel={kernel.name!r} {NO_FORM}.")
+        points = np.asarray(at.points.toarray() if sparse.issparse(at.points) else at.points, dtype=np.float64)
+        if kernel.name in ("rbf", "laplacian"):
+            exponent = self.node("Mul", self._distances(points, rows, kernel.name), self.constant(-kernel.gamma))
+            return self.node("Exp", exponent)
+        if kernel.name == "linear":
+            return self.node("MatMul", rows, self.constant(points.T))
+        inner = self.node("MatMul", rows, self.constant(kernel.gamma * points.T))
+        inner = self.node("Add", inner, self.constant(kernel.coef0))
+        return (
+            self.node("Tanh", inner)
+            if kernel.name == "sigmoid"
+            else self.node("Pow", inner, self.constant(kernel.degree))
+        )
+
+    def _distances(self, points: NDArray[np.float64], rows: str, kernel: str) -> str:
+        """Return squared distances, or for the Laplacian kernel sums of absolute differences."""
+        # A centre that single precision holds exactly: rows and points lose nothing where they are subtracted.
+        centre = points.mean(axis=0).astype(np.float32)
+        rows = self.node("Sub", rows, self.constant(centre))
+        points = points - centre
+        if kernel == "rbf" and self.dtype == np.float64:
+            squares = self._reduce("ReduceSumSquare", rows, keepdims=1)
+            crossed = self.node("MatMul", rows, self.constant(-2.0 * points.T))
+            summed = self.node("Add", crossed, self.constant(np.einsum("ij,ij->i", points, points)))
+            return self.node("Max", self.node("Add", summed, squares), self.constant(0.0))
+        name = self.scope.get_unique_variable_name("distances")
+        norm = "ReduceL1" if kernel == "laplacian" else "ReduceSumSquare"
+        self.container.add_node(
+            "Scan",
+            [rows],
+            name,
+            name=self.scope.get_unique_operator_name("Scan"),
+            num_scan_inputs=1,
+            body=self._distances_of_a_row(self.constant(points), norm, points.shape[1]),
+        )
+        return name
+
+    def _distances_of_a_row(self, points: str, norm: str, width: int) -> Any:
+        row, gap, found = (self.scope.get_unique_variable_name(name) for name in ("row", "differences", "found"))
+        proto = PROTO[np.dtype(self.dtype)]
+        inputs, attributes = self._axis(norm)
+        return helper.make_graph(
+            [
+                helper.make_node("Sub", [points, row], [gap]),
+                helper.make_node(norm, [gap, *inputs], [found], keepdims=0, **attributes),
+            ],
+            "distances of a row",
+            [helper.make_tensor_value_info(row, proto, [width])],
+            [helper.make_tensor_value_info(found, proto, [None])],
+        )
+
+    def _reduce(self, operator: str, matrix: str, *, keepdims: int = 0) -> str:
+        """Add a node that takes the columns of a matrix together."""
+        inputs, attributes = self._axis(operator)
+        return self.node(operator, matrix, *inputs, keepdims=keepdims, **attributes)
+
+    def _axis(self, operator: str) -> tuple[list[str], dict[str, Any]]:
+        """Return how a reduction is told its axis: an attribute in older versions of ONNX, an input in newer."""
+        since = 13 if operator == "ReduceSum" else 18
+        if self.container.target_opset_any_domain("") < since:
+            return [], {"axes": [1]}
+        return [self.constant([1], np.int64)], {}
+
+    def losses(self, scores: str, n_classes: int, *, of_paper: bool) -> str:
+        """Return the loss (n,) of the predicted class, as `RejectOptionClassifier` measures it."""
+        if of_paper:
+            hinges = self.node("Relu", self.node("Add", scores, self.constant(1.0 / (n_classes - 1))))
+            return self.node("Sub", self._reduce("ReduceSum", hinges), self._reduce("ReduceMax", hinges))
+        highest, places = (self.scope.get_unique_variable_name(name) for name in ("highest", "places"))
+        label, two = self.scope.get_unique_operator_name("TopK"), self.constant([2], np.int64)
+        self.container.add_node("TopK", [scores, two], [highest, places], name=label, axis=1)
+        first, second = (self.node("Gather", highest, self.constant(at, np.int64), axis=1) for at in (0, 1))
+        return self.node("Sub", second, first)
+
+    def winners(self, scores: str) -> str:
+        """Return the position (n,) of the highest score, the first of equals."""
+        return self.node("ArgMax", scores, axis=1, keepdims=0)
+
+    def labels(self, positions: str, labels: NDArray, output: str) -> None:
+        """Name the classes at positions."""
+        self.node("Gather", self.constant(labels, label_dtype(labels)), positions, output=output, axis=0)
+
+
+def label_dtype(labels: NDArray) -> Any:
+    """Return the type that labels have in a graph: integers, doubles or strings."""
+    kind = np.asarray(labels).dtype.kind
+    return np.int64 if kind in "iub" else np.float64 if kind == "f" else np.object_

@@ -1,0 +1,43 @@
+"""The penalty of the tutorial, in a problem that CVXPY solves too."""
+
+import importlib.util
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from polymargin import SparseSVC
+from polymargin.extend import check_penalty
+
+TUTORIAL = Path(__file__).parents[2] / "docs" / "extend"
+
+
+def from_tutorial(name):
+    if not TUTORIAL.exists():
+        pytest.skip("the documentation is not here")
+    spec = importlib.util.spec_from_file_location(name, TUTORIAL / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_new_penalty_keeps_the_contract_and_is_solved(k):
+    penalty = from_tutorial("ordered_fusion").OrderedFusion()
+    check_penalty(penalty, n_classes=k)
+    rng = np.random.default_rng(k)
+    y = np.arange(40) % k
+    X = rng.normal(size=(40, 5))
+    X[:, 0] += y
+    model = SparseSVC(C=0.1, penalty=penalty).fit(X, y)
+    W, b = cp.Variable((k, 5)), cp.Variable((1, k))
+    F = X @ W.T + np.ones((40, 1)) @ b
+    others = 1.0 * (y[:, None] != np.arange(k))
+    own = cp.sum(cp.multiply(1.0 - others, F), axis=1, keepdims=True) @ np.ones((1, k))
+    losses = cp.sum(cp.multiply(others, cp.pos(2.0 + F - own)))
+    program = cp.Problem(
+        cp.Minimize(cp.sum(cp.abs(W[1:] - W[:-1])) + 0.1 * losses), [cp.sum(W, axis=0) == 0, cp.sum(b) == 0]
+    )
+    assert model.converged_
+    assert model.certificate_.primal == pytest.approx(program.solve(solver=cp.CLARABEL), rel=1e-6)

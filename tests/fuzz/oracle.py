@@ -1,0 +1,239 @@
+"""The judge of a call: its outcome is right, a clean refusal, or a defect."""
+
+import signal
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics.pairwise import pairwise_kernels
+
+import polymargin
+from polymargin.costs import resolve_cost_matrix
+from tests.fuzz.recipes import Recipe, argument, data
+
+CPU_SECONDS = 30.0
+"""Time after which a call on so few rows counts as one that does not end."""
+OURS, SCIKIT_LEARN = Path(polymargin.__file__).parent, Path(sklearn.__file__).parent
+CLEAN = (ValueError, TypeError, FloatingPointError, NotFittedError)
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a call: "right", "refused" or "defect", and why."""
+
+    kind: str
+    reason: str = ""
+
+
+class OutOfTimeError(BaseException):
+    """Raised by the clock, past every `except Exception`."""
+
+
+@contextmanager
+def clock(seconds: float) -> Iterator[None]:
+    """Raise after so many seconds of the processor."""
+
+    def ring(signum: int, frame: Any) -> None:
+        raise OutOfTimeError
+
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def judge(recipe: Recipe) -> Verdict:
+    """Make the call and judge what comes of it."""
+    try:
+        parameters = {name: argument(value) for name, value in recipe.parameters.items()}
+        X, y, weights = data(recipe)
+    except (TypeError, ValueError, IndexError, np.exceptions.ComplexWarning):
+        return Verdict("refused", "numpy itself cannot make these rows")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            with clock(CPU_SECONDS):
+                verdict = _call(recipe, parameters, X, y, weights)
+        except OutOfTimeError:
+            return Verdict("defect", f"did not end within {CPU_SECONDS:g} CPU seconds")
+    for warning in said:
+        allowed = (ConvergenceWarning, DataConversionWarning)
+        ours = issubclass(warning.category, UserWarning) and "polymargin" in str(warning.filename)
+        kind = warning.category
+        if kind in allowed or ours or (kind is UserWarning or kind is FutureWarning):
+            continue
+        return Verdict("defect", f"{warning.category.__name__}: {str(warning.message)[:100]}")
+    return verdict
+
+
+def _call(recipe: Recipe, parameters: dict[str, Any], X: Any, y: Any, weights: Any) -> Verdict:
+    target = getattr(polymargin, recipe.target)
+    if not isinstance(target, type):
+        return _function(recipe, target, parameters, X, y, weights)
+    if recipe.target in ("NewtonRefinement", "RejectOptionClassifier"):
+        default: Any = RidgeClassifier() if recipe.target == "NewtonRefinement" else polymargin.ProximalSVC()
+        parameters = {"estimator": default, **parameters}
+    model = target(**parameters)
+    if getattr(model, "kernel", None) == "precomputed" and isinstance(X, np.ndarray) and X.ndim == 2:
+        with np.errstate(all="ignore"):
+            X = X @ X.T if X.dtype != bool else X.astype(float) @ X.T.astype(float)
+    try:
+        model.fit(X, y, sample_weight=weights) if weights is not None else model.fit(X, y)
+    except Exception as error:
+        verdict = _refusal(error, parameters)
+        if verdict.kind == "refused":
+            return _is_not_fitted(model, X) or verdict
+        return verdict
+    return _model(recipe, model, X, y, weights)
+
+
+def _function(recipe: Recipe, function: Any, parameters: dict[str, Any], X: Any, y: Any, weights: Any) -> Verdict:
+    weighting = {} if weights is None else {"sample_weight": weights}
+    try:
+        match recipe.target:
+            case "expected_cost":
+                rolled = None if y is None else np.roll(y, 1, axis=0)
+                value = function(y, rolled, **parameters, **weighting)
+                return Verdict("right") if np.isfinite(value) else Verdict("defect", f"a cost of {value}")
+            case "gacv" | "loo":
+                value = function(polymargin.MulticategorySVC(**parameters).fit(X, y, **weighting))
+                return Verdict("right") if np.isfinite(value) else Verdict("defect", f"a value of {value}")
+            case "sparse_path":
+                found = function(X, y, **parameters, **weighting)
+                certificates, arrays = found.certificates, (found.coefs, found.intercepts)
+            case "proximal_path":
+                models = function(polymargin.ProximalSVC(), X, y, **parameters, **weighting)
+                certificates, arrays = [m.certificate_ for m in models], [m.coef_ for m in models]
+            case "trace_norm_path":
+                found = function(polymargin.TraceNormSVC(), X, y, **parameters, **weighting)
+                certificates, arrays = found.certificates, (found.coefs, found.singular_values)
+            case _:
+                found = function(polymargin.SparseSVC(), X, y, **parameters)
+                certificates, arrays = [], (found.features, found.separations)
+    except Exception as error:
+        return _refusal(error, parameters)
+    if not all(certificate.is_finite for certificate in certificates):
+        return Verdict("defect", "a certificate of a path is not finite")
+    if not all(np.isfinite(values).all() for values in arrays):
+        return Verdict("defect", "coefficients of a path are not finite")
+    return Verdict("right")
+
+
+def _refusal(error: Exception, parameters: dict[str, Any]) -> Verdict:
+    """Judge an error: of a plain kind, raised by our checks or scikit-learn's, in printable words."""
+    place = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+    found = f"{type(error).__name__} from {place.name}: {str(error)[:160]}"
+    if type(error) not in CLEAN:
+        return Verdict("defect", found)
+    if not (place.is_relative_to(OURS) or place.is_relative_to(SCIKIT_LEARN)):
+        # scikit-learn asks numpy to convert what it is given, and lets its words through
+        frames = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+        if not any(frame.name in ("validation.py", "_array_api.py", "multiclass.py") for frame in frames):
+            return Verdict("defect", found)
+    if any(ord(character) < 32 and character != "\n" for character in str(error)):
+        return Verdict("defect", f"control characters in {found!r}")
+    if len(str(error)) < 15:
+        return Verdict("defect", f"says too little: {found}")
+    return Verdict("refused", found)
+
+
+def _is_not_fitted(model: Any, X: Any) -> Verdict | None:
+    """Return a defect if a model whose fit has failed can be used."""
+    try:
+        model.predict(np.zeros((2, 3)))
+    except NotFittedError:
+        return None
+    except Exception as error:
+        return Verdict("defect", f"after a failed fit: {type(error).__name__}: {error}")
+    return Verdict("defect", "after a failed fit the model predicts")
+
+
+def _model(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verdict:
+    """Judge a fitted model: scores, predictions, certificate."""
+    try:
+        predicted = model.predict(X)
+        scores = model.decision_function(X) if hasattr(model, "decision_function") else np.zeros(len(predicted))
+    except Exception as error:
+        return Verdict("defect", f"cannot predict its training rows: {type(error).__name__}: {str(error)[:120]}")
+    if not np.isfinite(scores).all():
+        return Verdict("defect", "scores of training rows are not finite")
+    known = [*model.classes_.tolist(), getattr(model, "reject_label_", None)]
+    if not set(np.asarray(predicted).tolist()) <= set(known):
+        return Verdict("defect", "predicts what is no class")
+    certificate = getattr(model, "certificate_", None)
+    if certificate is None:
+        return Verdict("right")
+    if not certificate.is_finite:
+        return Verdict("defect", f"the certificate is {certificate}")
+    tol = getattr(model, "tol", None)
+    if model.converged_ and certificate.gap < -1e-9:
+        return Verdict("defect", f"converged with the dual above the primal: {certificate}")
+    if model.converged_ and tol is not None and certificate.gap > tol:
+        return Verdict("defect", f"converged beyond its tolerance: {certificate}")
+    return _objective(recipe, model, X, y, weights) or Verdict("right")
+
+
+def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verdict | None:
+    """Recompute the objective of a converged `MulticategorySVC` from its scores and coefficients."""
+    if recipe.target != "MulticategorySVC" or not model.converged_ or model.landmarks is not None:
+        return None
+    labels = np.searchsorted(model.classes_, np.asarray(y).ravel())
+    rows = np.asarray(X.todense() if sparse.issparse(X) else X, dtype=np.float64)
+    rows = rows.astype(np.float32).astype(np.float64) if np.asarray(X).dtype == np.float32 else rows
+    k = len(model.classes_)
+    weight = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if np.ndim(weight) == 0:
+        weight = np.full(len(rows), float(weight))
+    used = weight > 0
+    totals = np.bincount(labels, weight, k)
+    weight = weight * model._class_factors(model.classes_, totals)[labels]
+    costs = weight[:, None] * resolve_cost_matrix(model.cost_matrix, model.classes_)[labels]
+    scores = (
+        model._scores(X if not hasattr(X, "iloc") else rows) if not isinstance(X, list) else model._scores(rows)
+    )
+    losses = _losses(model.loss, scores, labels, costs)[used].sum()
+    at_zero = _losses(model.loss, np.zeros_like(scores), labels, costs)[used].sum()
+    if hasattr(model, "coef_"):
+        norm = float(np.vdot(model.coef_, model.coef_))
+    elif model.kernel == "precomputed":
+        return None
+    else:
+        support = model.support_vectors_
+        K = model.kernel(support, support) if callable(model.kernel) else pairwise_kernels(
+            support, metric=model.kernel, filter_params=True, gamma=model._gamma, degree=model.degree,
+            coef0=model.coef0,
+        )  # fmt: skip
+        norm = float(np.vdot(model.dual_coef_, model.dual_coef_ @ K))
+    value = 0.5 * norm + model.C * losses
+    reported = model.certificate_.primal
+    if abs(value - reported) > max(ROUNDING, model.tol) * max(1.0, abs(reported)):
+        return Verdict(
+            "defect", f"the certificate's objective {reported:.8g} is not that of the scores, {value:.8g}"
+        )
+    if model.certificate_.dual > model.C * at_zero * (1 + ROUNDING) + ROUNDING:
+        return Verdict("defect", f"a dual of {model.certificate_.dual:.8g} above the objective of zero scores")
+    return None
+
+
+def _losses(loss: str, scores: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """Return the loss of every row by its definition."""
+    k = scores.shape[1]
+    rows = np.arange(len(scores))
+    if loss == "lee":
+        return (costs * np.maximum(scores + 1.0 / (k - 1), 0.0)).sum(axis=1)
+    behind = np.maximum(1.0 + scores - scores[rows, labels][:, None], 0.0)
+    behind[rows, labels] = 0.0
+    return (costs * behind).sum(axis=1) if loss == "weston" else costs.max(axis=1) * behind.max(axis=1)
