@@ -14,6 +14,7 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
@@ -31,6 +32,7 @@ __all__ = [
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",
