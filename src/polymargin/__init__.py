@@ -13,6 +13,7 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
+from polymargin.selection.decisions import Decider
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
@@ -27,6 +28,7 @@ __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
     "Compression",
+    "Decider",
     "ElasticNetPenalty",
     "GroupLassoPenalty",
     "MarginSearch",
