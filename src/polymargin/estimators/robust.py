@@ -392,7 +392,8 @@ class RobustSVC(KernelClassifier):
         """Yield names and scores of the starts; `solutions` are those that the starts so far have led to."""
 
         def untruncated(utility: NDArray[np.float64], *emphasis: Any) -> Any:
-            plain = state(utility, -np.inf, *emphasis)
+            # without its truncation the exponential loss has no steepest slope
+            plain = state(utility, self.truncation_ if self.loss == "exponential" else -np.inf, *emphasis)
             rough = replace(settings, tol=max(settings.tol, START_TOL))
             return plain.reached(RobustPoint(convex.solve(plain.convex_step(), rough).point, None))[0]
 
