@@ -10,6 +10,7 @@ from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import ReinforcedLoss
 from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.multicategory import MarginSearch
@@ -31,6 +32,7 @@ __all__ = [
     "NewtonRefinement",
     "ProximalSVC",
     "ProximalSVCCV",
+    "ReinforcedLoss",
     "RejectOptionClassifier",
     "RobustSVC",
     "SharedStructureSVC",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.checks import check_choice, check_flag, check_weight
+from polymargin.checks import check_flag, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._kernel import KernelClassifier, features_at_hand
@@ -19,17 +19,20 @@ from polymargin.gram import (
     make_gram,
 )
 from polymargin.problems.hinge import (
-    LOSSES,
     HingePoint,
     HingeProblem,
     Loss,
     Losses,
     PartitionedHinge,
+    check_loss_argument,
+    loss_of,
 )
+from polymargin.problems.hinge.catalogue import check_given
 from polymargin.solvers.contract import Settings, Solver, at_rest
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.hinge.general import GeneralNewton
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 
 INTERIOR_POINT_UNKNOWNS = 1000
@@ -230,6 +233,7 @@ class MulticategorySVC(KernelClassifier):
         if isinstance(data, PartitionedSet):
             return self._fit_partitions(data, kernel, nystroem, settings)
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
+        check_given(self.loss, data.labels, self.C * data.example_costs)
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
         solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
@@ -242,6 +246,12 @@ class MulticategorySVC(KernelClassifier):
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
     ) -> "MulticategorySVC":
         """Fit to rows in partitions: by the interior point, which takes sums over them."""
+        k = data.n_classes
+        if hinge_losses(self.loss, np.arange(k), 1.0 - np.eye(k)).shape == "other":
+            raise ValueError(
+                f"loss={self.loss!r} is not available on Dask, whose solver takes hinges and maxima alone; use "
+                "'lee', 'weston', 'crammer', 'mmr', 'ats' or 'reinforced', or bring the rows into memory."
+            )
         width = self._width(data, nystroem)
         rows = data.restricted(np.any(data.costs, axis=1)).blocks.map(features_at_hand, nystroem)
         blocks = rows.map(_hinge_block, self.loss, self.C, self.fit_intercept, keep=True)
@@ -285,6 +295,10 @@ class MulticategorySVC(KernelClassifier):
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         record = self._fit_record
         losses = hinge_losses(self.loss, record.labels, self.C * record.costs)
+        if not losses.is_compiled:
+            raise ValueError(
+                f"The leave-one-out criteria need loss='lee', 'weston' or 'crammer', got {self.loss!r}."
+            )
         problem = HingeProblem(
             make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
         )
@@ -303,35 +317,29 @@ def _hinge_block(
     )
 
 
-def check_loss_argument(loss: Any) -> None:
-    """Refuse what is neither a name nor a loss."""
-    if not isinstance(loss, Loss):
-        check_choice("loss", loss, tuple(LOSSES))
-
-
-def named_loss(loss: str | Loss) -> Loss:
-    """Return the loss of a name, or the loss itself."""
-    return loss if isinstance(loss, Loss) else LOSSES[loss]
-
-
 def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
     """Refuse costs (k, k) that the loss cannot use."""
-    named_loss(loss).check_costs(costs)
+    loss_of(loss).check_costs(costs)
 
 
 def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
-    return named_loss(loss).over(labels, upper)
+    return loss_of(loss).over(labels, upper)
 
 
 def solver_for(problem: HingeProblem) -> Solver:
-    """Choose the solver by the shape of the problem."""
+    """Choose the solver by the shape of the problem, and by what its losses are."""
+    special = problem.losses.is_compiled
     if not isinstance(problem.gram, FeatureGram):
-        return Decomposition()
+        return Decomposition() if special else GeneralNewton()
     n, p = problem.gram.features.shape
     if n <= SMALL_ROWS:
-        return Decomposition()
+        return Decomposition() if special else GeneralNewton()
     unknowns = (p + 1) * (problem.losses.n_classes - 1)
+    if not special and problem.losses.shape == "other":
+        return GeneralNewton()
     if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
         return InteriorPoint()
+    if not special:
+        return GeneralNewton()
     return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()
