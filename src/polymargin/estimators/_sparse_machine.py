@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 
 from polymargin.checks import check_choice
 from polymargin.estimators._base import TrainingSet
-from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses, solver_for
+from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses
 from polymargin.problems.hinge import PolyhedralLosses, polyhedral
 from polymargin.problems.penalties import PENALTIES, Penalty, RidgePenalty, adaptive_weights
 from polymargin.problems.penalties.contract import check_contract
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes
 from polymargin.solvers.sparse.squared_norm import SquaredNorm
 
-METHODS = (SquaredNorm(solver_for), CuttingPlanes())
+METHODS = (SquaredNorm(Portfolio()), CuttingPlanes())
 """Solvers of the sparse machines, special ones first; the last accepts every problem."""
 INITIAL_TOL = 1e-6
 """Gap to which initial fits, which only give weights, are solved."""

@@ -1,6 +1,6 @@
 """MulticategorySVC: the multicategory SVM of Lee, Lin & Wahba (2004), and its rivals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from polymargin.gram import (
     Kernel,
     NystroemMap,
     make_gram,
+    products_at,
 )
+from polymargin.problems.certificate import FEASIBLE, Certificate
 from polymargin.problems.hinge import (
     HingePoint,
     HingeProblem,
@@ -28,23 +30,12 @@ from polymargin.problems.hinge import (
     loss_of,
 )
 from polymargin.problems.hinge.catalogue import check_given
-from polymargin.solvers.contract import Settings, Solver, at_rest
-from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
-from polymargin.solvers.hinge.general import GeneralNewton
+from polymargin.solvers.contract import Settings, Solution, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.portfolio import Portfolio
 
-INTERIOR_POINT_UNKNOWNS = 1000
-"""Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
-SMALL_ROWS = 500
-"""Rows up to which the decomposition, which ends in rounding error, is quick whatever the features."""
-
-INTERIOR_POINT_WORK = 3e8
-"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
-
-NEWTON_FEATURES = 1500
-"""Features up to which proximal Newton can factor its preconditioner."""
+SCORES_TO_CHECK = 2**22
+"""Kernel values at most, about, that comparing a model with what was certified may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +55,9 @@ class FitRecord:
 
 
 class MulticategorySVC(KernelClassifier):
-    """Multicategory support vector machine of Lee, Lin & Wahba, with its rivals.
+    r"""Multicategory support vector machine of Lee, Lin & Wahba, with its rivals.
 
-    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and minimise ::
+    Finds score functions ``f_j = h_j + b_j``, one per class, that sum to zero and minimise ::
 
         C * sum_i w_i loss(f(x_i), y_i) + 1/2 sum_j ||h_j||^2
 
@@ -75,7 +66,15 @@ class MulticategorySVC(KernelClassifier):
     - ``"lee"``: ``sum_{j != y} cost[y, j] [f_j + 1/(k-1)]_+``, (7) of Lee et al.: Fisher consistent, also with
       unequal costs;
     - ``"weston"``: ``sum_{j != y} cost[y, j] [f_j - f_y + 2]_+`` (Weston & Watkins);
-    - ``"crammer"``: ``cost[y] [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer).
+    - ``"crammer"``: ``cost[y] [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer);
+    - ``"mmr"``, ``"adm"``, ``"atm"``, ``"ats"``: ``cost[y]`` times ``[1 - f_y]_+``, ``max_{j != y} [1 + f_j]_+``, the
+      larger of these two, and ``[1 - f_y]_+ + sum_{j != y} [1 + f_j]_+`` (Doğan, Glasmachers & Igel);
+    - ``"one_vs_rest"``: that of "ats" for scores that need not sum to zero: one binary machine per class;
+    - ``"reinforced"``: half of ``cost[y] [1 - f_y]_+`` and half of "lee"; `ReinforcedLoss` takes other parts
+      (Liu & Yuan);
+    - ``"lee_squared"``, ``"weston_squared"``: with the squares of the hinges;
+    - ``"logistic"``: ``cost[y] log sum_j exp(f_j - f_y)``;
+    - an object of your own, a :class:`polymargin.extend.Loss`.
 
     The intercepts ``b`` are not penalised. In the notation of the paper ``C = 1/(n lambda)``.
 
@@ -84,8 +83,10 @@ class MulticategorySVC(KernelClassifier):
     C : float, default=1.0
         Weight of the summed losses against the penalty. With two classes "lee" equals scikit-learn's
         ``SVC(C=C/2)``; the rivals, whose hinge measures a difference of two scores, equal ``SVC(C=C)``.
-    loss : {"lee", "weston", "crammer"}, default="lee"
-        The loss.
+    loss : {"lee", "weston", "crammer", "mmr", "adm", "atm", "ats", "one_vs_rest", "reinforced", "lee_squared", \
+"weston_squared", "logistic"} or Loss, default="lee"
+        The loss. Those after "crammer" with a kernel, and all from "adm" on, are solved by a general method, which
+        is made for up to a few thousand rows.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         The kernel. A callable is given two arrays of rows and returns their kernel matrix.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -101,14 +102,18 @@ class MulticategorySVC(KernelClassifier):
         in the number of rows.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         Cost of predicting class j for class i: (n_classes, n_classes) in the order of `classes_`, a DataFrame
-        labelled by classes, ``{(true, predicted): cost}`` (others 1) or "ordinal" (``|i - j|``). "crammer"
-        takes the maximum over classes, so it can only use one cost a true class.
+        labelled by classes, ``{(true, predicted): cost}`` (others 1) or "ordinal" (``|i - j|``). Losses
+        other than "lee" and "weston" and their squares can only use one cost per true class.
     priors : array-like, dict or None, default=None
         Proportions of the classes in the population, where the sample does not have them.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the classes.
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
+    solver : str or object, default="auto"
+        "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
+        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
+        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach.
     max_iter : int, default=-1
@@ -157,6 +162,12 @@ class MulticategorySVC(KernelClassifier):
     Y. Lee, Y. Lin & G. Wahba (2004). Multicategory support vector machines: theory and application to the
     classification of microarray data and satellite radiance data. JASA 99(465), 67-81.
 
+    Ü. Doğan, T. Glasmachers & C. Igel (2016). A unified view on multi-class support vector classification. JMLR
+    17(45), 1-32.
+
+    Y. Liu & M. Yuan (2011). Reinforced multicategory support vector machines. J. Computational and Graphical
+    Statistics 20(4), 901-919.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -183,6 +194,7 @@ class MulticategorySVC(KernelClassifier):
         priors=None,
         class_weight=None,
         fit_intercept=True,
+        solver="auto",
         tol=1e-4,
         max_iter=-1,
         time_limit=None,
@@ -201,6 +213,7 @@ class MulticategorySVC(KernelClassifier):
         self.priors = priors
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -236,11 +249,34 @@ class MulticategorySVC(KernelClassifier):
         check_given(self.loss, data.labels, self.C * data.example_costs)
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
+        solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
-        self._conclude(solution, settings.tol)
+        self._conclude(self._as_stored(solution, problem, data.X), settings.tol)
         return self
+
+    def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
+        """Return the solution with the certificate of the scores that the model will give.
+
+        They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
+        some are asked, which sees a loss of digits as well.
+        """
+        if self._is_pairwise():
+            return solution
+        n = problem.gram.n
+        step = 1 + n * n // SCORES_TO_CHECK
+        rows = np.arange(0, n, step)
+        R = problem.coefficients(solution.point.dual)
+        seen = products_at(problem.gram, rows, R) + solution.point.intercept
+        losses = problem.losses.restricted(rows)
+        error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))
+        certificate = solution.certificate
+        if error <= FEASIBLE * max(1.0, abs(certificate.primal)):
+            return solution
+        told = Certificate.of(
+            certificate.primal + error, certificate.dual, infeasibility=certificate.infeasibility
+        )
+        return replace(solution, certificate=told)
 
     def _fit_partitions(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
@@ -325,21 +361,3 @@ def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
 def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
     return loss_of(loss).over(labels, upper)
-
-
-def solver_for(problem: HingeProblem) -> Solver:
-    """Choose the solver by the shape of the problem, and by what its losses are."""
-    special = problem.losses.is_compiled
-    if not isinstance(problem.gram, FeatureGram):
-        return Decomposition() if special else GeneralNewton()
-    n, p = problem.gram.features.shape
-    if n <= SMALL_ROWS:
-        return Decomposition() if special else GeneralNewton()
-    unknowns = (p + 1) * (problem.losses.n_classes - 1)
-    if not special and problem.losses.shape == "other":
-        return GeneralNewton()
-    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
-        return InteriorPoint()
-    if not special:
-        return GeneralNewton()
-    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()

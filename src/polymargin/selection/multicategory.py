@@ -16,7 +16,7 @@ from polymargin.checks import check_choice, check_positive_values, check_real
 from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
-from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
+from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses
 from polymargin.gram import (
     LARGEST_GAMMA,
     SMALLEST_GAMMA,
@@ -33,6 +33,7 @@ from polymargin.selection.progress import progress_bar
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.trace import Trace, TraceRow
 
 CRITERIA = ("loo", "gacv", "loo_exact")
@@ -195,7 +196,7 @@ class MarginSearch(MarginClassifier):
         winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
         problem = HingeProblem(winner._gram(kernel, data.X, width.nystroem), losses, winner.fit_intercept)
-        solution = solver_for(problem).solve(problem, settings, start=width.point)
+        solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
         winner._store(data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
         winner.intercept_ = solution.point.intercept
         self.best_estimator_ = winner
@@ -254,7 +255,9 @@ class _Grid:
         nystroem = None
         if machine.landmarks is not None:
             rng = check_random_state(machine.random_state)
-            nystroem = NystroemMap(kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng))
+            nystroem = NystroemMap(
+                kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
+            )
         gram = machine._gram(kernel, data.X, nystroem)
         fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram)
         entries: list[dict[str, float]] = []
@@ -300,7 +303,7 @@ class _Grid:
 
     def _solved(self, problem: HingeProblem, C: float, start: HingePoint | None) -> Solution[HingePoint]:
         """Solve for one C, and for all larger ones at once if no multiplier is at its bound."""
-        solver = solver_for(problem)
+        solver = Portfolio()
         solution = solver.solve(problem, self.settings, start=start)
         if not _is_inside(problem.losses, solution.point):
             return solution
@@ -337,7 +340,7 @@ class _Grid:
             losses = problem.losses.restricted(rest)
             smaller = HingeProblem(DenseGram(problem.gram.block(rest, rest)), losses, problem.fit_intercept)
             start = HingePoint(losses.dual_of(R[rest]), point.intercept)
-            refit = solver_for(smaller).solve(smaller, self.settings, start=start).point
+            refit = Portfolio().solve(smaller, self.settings, start=start).point
             to_rest = problem.gram.block(np.array([i]), rest)[0]
             scores[i] = to_rest @ smaller.coefficients(refit.dual) + refit.intercept
         return scores

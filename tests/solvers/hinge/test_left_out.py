@@ -4,20 +4,21 @@ import numpy as np
 import pytest
 
 from polymargin.coding import zero_sum_basis
-from polymargin.estimators.multicategory import hinge_losses, solver_for
+from polymargin.estimators.multicategory import hinge_losses
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.hinge.portfolio import Portfolio
 from tests.simulate import blobs, random_costs
 
 EXACT = Settings(tol=1e-11)
 
 
 def solve(problem):
-    return solver_for(problem).solve(problem, EXACT).point
+    return Portfolio().solve(problem, EXACT).point
 
 
 def active_set(problem, point):

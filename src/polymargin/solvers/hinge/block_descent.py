@@ -75,7 +75,7 @@ class BlockDescent:
                 gap = (primal - dual) / max(1.0, abs(primal))
                 if gap < 0.99 * smallest:
                     smallest, newest = gap, epoch
-                elif epoch - newest > _PATIENCE:
+                elif epoch - newest > _PATIENCE or progress.is_hopeless():
                     progress.status = Status.STALLED
                     best.offer(descent.point())
                     break
@@ -137,7 +137,8 @@ class _Descent:
         stored = (
             problem.gram.features.nnz if sparse.issparse(problem.gram.features) else problem.gram.features.size
         )
-        self.burst = max(1, int(_BURST * len(self.squares) / (stored * losses.n_classes + 1)))
+        self.cost_of_a_visit = (stored / len(self.squares) + 1) * losses.n_classes
+        self.burst = max(1, int(_BURST / self.cost_of_a_visit))
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
@@ -150,6 +151,7 @@ class _Descent:
                 self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
                 self.scratch,
             )  # fmt: skip
+            progress.count("sweep", 2.0 * self.cost_of_a_visit * len(awake[first : first + self.burst]))
             if progress.out_of_time():
                 break
         half_norm = 0.5 * self._squared_norm()

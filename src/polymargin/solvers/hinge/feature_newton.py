@@ -43,7 +43,6 @@ _INEXACT = 0.3
 """Part of the slack up to which the smooth problem need not be solved more exactly."""
 _EXACTNESS = 1e-5
 """The same once the gap is small enough, for then W is given up for the dual point's own weights X'R."""
-_CHOLESKY_FEATURES = 1500
 _PATIENCE = 60
 """Newton steps without progress after which only rounding can be left."""
 
@@ -170,6 +169,7 @@ class _Smoothed:
 
     def answer(self, F: Array) -> _Answer:
         """Return the dual point that answers the scores `F`."""
+        self.progress.count("entry", 2.0 * self.centre.size)
         alpha, free = np.empty_like(self.centre), np.empty(self.centre.shape, dtype=np.uint8)
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt
@@ -250,6 +250,7 @@ class _Curvature:
         blocks = np.flatnonzero(n_free > (1 if model.simplex else 0))
         self.model = model
         self.X: Any = model.X[model.example[blocks]]
+        self.stored = self.X.nnz if sparse.issparse(self.X) else self.X.size
         self.mask = iterate.free[blocks].astype(np.float64)
         self.weight = self.mask * (model.bound[blocks] / model.width)
         self.own = np.arange(len(blocks)), model.label[blocks]
@@ -260,6 +261,8 @@ class _Curvature:
 
     def product(self, V: Array) -> Array:
         """Multiply by `V` (p + 1, k)."""
+        self.model.progress.count("product", 2.0 * self.stored * V.shape[1])
+        self.model.progress.count("entry", 3.0 * self.mask.size)
         pull = self._through_losses(np.asarray(self.X @ V[:-1]) + V[-1])
         product = np.empty_like(V)
         product[:-1] = V[:-1] + self.X.T @ pull
@@ -292,13 +295,9 @@ class _Curvature:
         return diagonals
 
     def preconditioner(self) -> Callable[[Array], Array]:
-        """Return a solver with the matrix's class-by-class part: factored, or its diagonal for many features."""
-        p, k = self.X.shape[1], self.model.k
+        """Return a solver with the matrix's class-by-class part."""
+        k = self.model.k
         diagonals = self._diagonals()
-        if p > _CHOLESKY_FEATURES:
-            squares = self.X.multiply(self.X) if sparse.issparse(self.X) else self.X**2
-            jacobi = np.vstack([1.0 + squares.T @ diagonals, self.floor + diagonals.sum(axis=0)])
-            return lambda V: _centred(V / jacobi)
         factors = [self._factor(diagonals[:, j]) for j in range(k)]
         return lambda V: _centred(
             np.column_stack([scipy.linalg.cho_solve(factors[j], V[:, j], check_finite=False) for j in range(k)])
@@ -313,6 +312,8 @@ class _Curvature:
         part = self.X[rows].toarray() if sparse.issparse(self.X) else self.X[rows]
         scaled = np.hstack([part * root, root if self.fit_intercept else np.zeros_like(root)])
         matrix = scaled.T @ scaled
+        self.model.progress.count("product", float(scaled.size) * len(matrix))
+        self.model.progress.count("factor", len(matrix) ** 3 / 3.0)
         matrix.flat[:: len(matrix) + 1] += np.append(np.ones(len(matrix) - 1), self.floor)
         return scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
 

@@ -108,7 +108,7 @@ def refine(
         if solved.all():
             break
         n_iter += ~solved
-        step = np.where(solved, 0.0, -np.linalg.solve(hessian, gradient.T[:, :, None])[:, :, 0].T)
+        step = np.where(solved, 0.0, -_solved(hessian, gradient))
         decrease = -np.einsum("ij,ij->j", gradient, step)
         enough = value + 1e-14 * np.abs(value)
         length = np.ones(k)
@@ -194,6 +194,17 @@ def _model(
     hessian[:, 0, 1] = hessian[:, 1, 0] = -C * scores
     hessian[:, 1, 1] = C * total + ridge[1]
     return value, gradient, hessian
+
+
+def _solved(hessian: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Newton directions (2, k); where large weights leave no digits for the ridge, the shortest."""
+    right = gradient.T[:, :, None]
+    try:
+        return np.asarray(np.linalg.solve(hessian, right), dtype=np.float64)[:, :, 0].T
+    except np.linalg.LinAlgError:
+        scale = np.sqrt(np.einsum("kii->ki", hessian))[:, :, None]
+        inverse = np.linalg.pinv(hessian / (scale * scale.transpose(0, 2, 1)), hermitian=True)
+        return np.asarray(inverse @ (right / scale) / scale, dtype=np.float64)[:, :, 0].T
 
 
 def _gap(

@@ -1,6 +1,5 @@
 """Sparse machines whose penalty is a multiple of the squares: hinge machines with another C."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,11 +30,11 @@ class SquaredNorm:
 
     Attributes
     ----------
-    choose : returns the solver of a hinge machine.
+    machine : solver of hinge machines.
     """
 
     name: ClassVar[str] = "squared_norm"
-    choose: Callable[[HingeProblem], Solver]
+    machine: Solver
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the penalty is a multiple of the sum of squares, else the reason why not."""
@@ -66,7 +65,7 @@ class SquaredNorm:
         begin = None if start is None else HingePoint(C * start.dual, start.intercept)
         # the gap is relative to max(1, primal), and a multiple of the problem may multiply it
         tighter = replace(settings, tol=settings.tol / max(1.0, factor))
-        found = at_rest(self.choose(machine).solve, machine, tighter, start=begin, observer=observer)
+        found = at_rest(self.machine.solve, machine, tighter, start=begin, observer=observer)
         machine = HingeProblem(FeatureGram(problem.X), machine.losses)
         inner = machine.certify(found.point)
         coef = safe_sparse_dot(machine.coefficients(found.point.dual).T, problem.X, dense_output=True)
