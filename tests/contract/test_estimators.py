@@ -53,7 +53,16 @@ CONFIGURATIONS = [
 ]
 
 
-@parametrize_with_checks([*MULTICATEGORY, *GENERAL, MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0])])
+def not_for(estimator):
+    """Of extreme class weights "mmr" has several optima: two classes can reach the margin at once."""
+    if isinstance(estimator, MulticategorySVC) and estimator.loss == "mmr":
+        return {"check_class_weight_classifiers": "the own class alone has a hinge, so that scores of others tie"}
+    return {}
+
+
+@parametrize_with_checks(
+    [*MULTICATEGORY, *GENERAL, MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0])], expected_failed_checks=not_for
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

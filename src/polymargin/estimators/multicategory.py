@@ -67,8 +67,8 @@ class MulticategorySVC(KernelClassifier):
       unequal costs;
     - ``"weston"``: ``sum_{j != y} cost[y, j] [f_j - f_y + 2]_+`` (Weston & Watkins);
     - ``"crammer"``: ``cost[y] [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer);
-    - ``"mmr"``, ``"adm"``, ``"atm"``, ``"ats"``: ``cost[y]`` times ``[1 - f_y]_+``, ``max_{j != y} [1 + f_j]_+``, the
-      larger of these two, and ``[1 - f_y]_+ + sum_{j != y} [1 + f_j]_+`` (Doğan, Glasmachers & Igel);
+    - ``"mmr"``, ``"adm"``, ``"atm"``, ``"ats"``: ``cost[y]`` times ``[1 - f_y]_+``, ``max_{j != y} [1 + f_j]_+``,
+      the larger of these two, and ``[1 - f_y]_+ + sum_{j != y} [1 + f_j]_+`` (Doğan, Glasmachers & Igel);
     - ``"one_vs_rest"``: that of "ats" for scores that need not sum to zero: one binary machine per class;
     - ``"reinforced"``: half of ``cost[y] [1 - f_y]_+`` and half of "lee"; `ReinforcedLoss` takes other parts
       (Liu & Yuan);

@@ -40,6 +40,7 @@ class GeneralSettings:
     ----------
     first_width : in units of the margin: wide enough that every example is free at first.
     narrower : factor of the width from one centre to the next.
+    narrowest : width, in units of the margin, at which only rounding can be left.
     inexact : part of the slack up to which the smooth problem need not be solved more exactly.
     damping : of an intercept without curvature, relative to the curvature of all.
     max_line : evaluations of one line search.
@@ -53,6 +54,7 @@ class GeneralSettings:
 
     first_width: float = 4.0
     narrower: float = 0.25
+    narrowest: float = 1e-13
     inexact: float = 0.1
     damping: float = 1e-9
     max_line: int = 30
@@ -105,16 +107,18 @@ class GeneralNewton:
                 idle = 0 if iterate.gap < 0.99 * smallest else idle + 1
                 smallest = min(smallest, iterate.gap)
                 solved = iterate.inexact <= self.tuning.inexact * iterate.slack
-                patience = self.tuning.patience if smallest > settings.tol else self.tuning.patience_within
-                if (solved and iterate.relative_gap <= tol) or idle >= patience:
+                patience = self.tuning.patience if best[1].gap > settings.tol else self.tuning.patience_within
+                stalled = idle >= patience or model.width < self.tuning.narrowest * problem.losses.offset
+                if (solved and iterate.relative_gap <= settings.tol) or stalled:
                     best = min(best, model.certified(iterate), key=_gap)
                     if best[1].within(tol):
                         break
-                    if idle >= patience:
-                        progress.status = Status.STALLED
-                        break
+                if stalled:
+                    progress.status = Status.STALLED
+                    break
                 if solved:
-                    iterate = model.narrow(iterate)
+                    # the gap of a narrower problem begins anew
+                    iterate, smallest = model.narrow(iterate), np.inf
                 try:
                     iterate = model.newton_step(iterate)
                 except scipy.linalg.LinAlgError:
