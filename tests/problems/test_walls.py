@@ -15,7 +15,7 @@ def loss_types():
 
 
 def questions(path):
-    """Return the lines that ask whether something is a loss of some type, by isinstance, type() or a class pattern."""
+    """Return the lines that ask for the type of a loss, by isinstance, type() or a class pattern."""
     for node in ast.walk(ast.parse(path.read_text())):
         asks = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "type")
         if asks or isinstance(node, ast.MatchClass):
