@@ -419,7 +419,7 @@ class RobustSVC(KernelClassifier):
             if _objective(best) >= (1.0 - settings.tol) * lowest:
                 return
             lowest = _objective(best)
-            F = problem.reached(best.point)[0]
+            F: Any = problem.reached(best.point)[0]
             own = margins(F)[np.arange(len(labels)), labels]
             for scale in LOCAL_SCALES:
                 yield "local", scale * F
