@@ -15,6 +15,7 @@ from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
 from polymargin.selection.decisions import Decider
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.prediction_sets import PredictionSetClassifier
 from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
@@ -34,6 +35,7 @@ __all__ = [
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "PredictionSetClassifier",
     "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
