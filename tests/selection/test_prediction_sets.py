@@ -22,8 +22,8 @@ def test_misfits_by_hand():
 
 
 @pytest.mark.parametrize("coverage_of", ["all", "class"])
-@pytest.mark.parametrize(("score", "cv"), [("lac", None), ("aps", None), ("raps", None), ("lac", 3)])
-def test_sets_hold_the_true_class_as_often_as_promised(score, coverage_of, cv):
+@pytest.mark.parametrize(("misfit", "cv"), [("lac", None), ("aps", None), ("raps", None), ("lac", 3)])
+def test_sets_hold_the_true_class_as_often_as_promised(misfit, coverage_of, cv):
     """Over 15 samples of 90 rows: at most three standard errors below, marginally or for every class."""
     X, y = blobs(np.random.default_rng(1), 15 * 90 + 600, 2, 3)
     fresh, truth = X[-600:], y[-600:]
@@ -34,7 +34,7 @@ def test_sets_hold_the_true_class_as_often_as_promised(score, coverage_of, cv):
             LogisticRegression() if cv else MulticategorySVC(gamma=0.2),
             coverage=0.8,
             coverage_of=coverage_of,
-            score=score,
+            misfit=misfit,
             method="vector",
             cv=cv,
         ).fit(X[rows], y[rows])
@@ -93,8 +93,8 @@ def test_bad_input(data):
         PredictionSetClassifier(MulticategorySVC(), coverage="high").fit(X, y)
     with pytest.raises(ValueError, match="coverage_of must be one of"):
         PredictionSetClassifier(MulticategorySVC(), coverage_of="row").fit(X, y)
-    with pytest.raises(ValueError, match="score must be one of"):
-        PredictionSetClassifier(MulticategorySVC(), score="best").fit(X, y)
+    with pytest.raises(ValueError, match="misfit must be one of"):
+        PredictionSetClassifier(MulticategorySVC(), misfit="best").fit(X, y)
     with pytest.raises(ValueError, match="got 1 of class 9"):
         PredictionSetClassifier(MulticategorySVC()).fit(X, np.where(np.arange(90) == 3, 9, y))
     split = [(np.flatnonzero(y != 0), np.flatnonzero(y == 0))]

@@ -18,7 +18,7 @@ from polymargin.selection.thresholds import order_statistic
 
 Array = NDArray[np.float64]
 
-SCORES = ("lac", "aps", "raps")
+MISFITS = ("lac", "aps", "raps")
 COVERAGES = ("all", "class")
 
 FREE_RANKS, RANK_PENALTY = 2, 0.05
@@ -52,7 +52,7 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     coverage_of : {"all", "class"}, default="all"
         Whether that holds over all rows, or for the rows of every class by themselves. A class of fewer than
         ``coverage / (1 - coverage)`` rows is then in every set.
-    score : {"lac", "aps", "raps"}, default="lac"
+    misfit : {"lac", "aps", "raps"}, default="lac"
         How badly a class fits. "lac" gives the smallest sets on average, "aps" and "raps" longer ones where a
         row is hard.
     method : str, default="auto"
@@ -102,11 +102,11 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     classes_: NDArray
     model_: ProbabilityClassifier
 
-    def __init__(self, estimator, *, coverage=0.9, coverage_of="all", score="lac", method="auto", cv=None):
+    def __init__(self, estimator, *, coverage=0.9, coverage_of="all", misfit="lac", method="auto", cv=None):
         self.estimator = estimator
         self.coverage = coverage
         self.coverage_of = coverage_of
-        self.score = score
+        self.misfit = misfit
         self.method = method
         self.cv = cv
 
@@ -128,7 +128,7 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         if self.coverage == 1.0:
             raise ValueError("coverage must be a number greater than 0 and below 1, got 1.0.")
         check_choice("coverage_of", self.coverage_of, COVERAGES)
-        check_choice("score", self.score, SCORES)
+        check_choice("misfit", self.misfit, MISFITS)
         check_choice("method", self.method, ("auto", *METHODS))
         X, y, weights = check_rows(self, X, y, sample_weight)
         classes = classes_of(y, weights)
@@ -160,7 +160,7 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         """
         check_is_fitted(self)
         if self.cv is None:
-            return misfits(self.model_.predict_proba(X), self.score) <= self.thresholds_
+            return misfits(self.model_.predict_proba(X), self.misfit) <= self.thresholds_
         better = sum(self._count_better(fold, X) for fold in self._folds)
         totals = sum(self._totals(fold) for fold in self._folds)
         return better < np.ceil((totals + 1.0) * self.coverage * (1 - 1e-12))
@@ -211,7 +211,7 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         return self.model_.predict(X)
 
     def _own_misfits(self, P: Array, labels: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
-        return misfits(P, self.score)[np.arange(len(labels)), labels], labels
+        return misfits(P, self.misfit)[np.arange(len(labels)), labels], labels
 
     def _fitted_folds(self, X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> list["_Fold"]:
         folds = []
@@ -241,7 +241,7 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
     def _count_better(self, fold: "_Fold", X: Any) -> Array:
         """Return how many rows of the fold fit their classes better than every class fits rows X, (n, k)."""
-        candidates = misfits(fold.model.predict_proba(X), self.score)
+        candidates = misfits(fold.model.predict_proba(X), self.misfit)
         counts = np.empty_like(candidates)
         for j in range(candidates.shape[1]):
             at = np.flatnonzero(fold.labels == j) if self.coverage_of == "class" else np.arange(len(fold.labels))
@@ -274,14 +274,14 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         return tags
 
 
-def misfits(P: Array, score: str) -> Array:
+def misfits(P: Array, kind: str) -> Array:
     """Return how badly every class fits, (n, k), for probabilities P (n, k)."""
-    if score == "lac":
+    if kind == "lac":
         return 1.0 - P
     order = np.argsort(-P, axis=1, kind="stable")
     ranks = np.argsort(order, axis=1, kind="stable")
     summed = np.take_along_axis(np.cumsum(np.take_along_axis(P, order, axis=1), axis=1), ranks, axis=1)
-    if score == "raps":
+    if kind == "raps":
         summed = summed + RANK_PENALTY * np.maximum(ranks + 1 - FREE_RANKS, 0)
     return summed
 
