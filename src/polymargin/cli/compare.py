@@ -146,8 +146,8 @@ def judge(
 
 
 def show(scores: dict[str, list[Score]], title: str, *, tuned_by_costs: bool) -> None:
-    """Print one line a method; the lowest expected cost is marked."""
-    table = make_table(title, "method", "error", "+/-", "expected cost", "seconds a fit", "largest gap")
+    """Print one line per method; the lowest expected cost is marked."""
+    table = make_table(title, "method", "error", "+/-", "expected cost", "seconds per fit", "largest gap")
     means = {name: float(np.mean([score.cost for score in of_method])) for name, of_method in scores.items()}
     for name, of_method in scores.items():
         errors = np.array([score.error for score in of_method])

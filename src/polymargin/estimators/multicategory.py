@@ -66,7 +66,7 @@ class FitRecord:
 class MulticategorySVC(KernelClassifier):
     """Multicategory support vector machine of Lee, Lin & Wahba, with its rivals.
 
-    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and minimise ::
+    Finds score functions ``f_j = h_j + b_j``, one per class, that sum to zero and minimise ::
 
         C * sum_i w_i loss(f(x_i), y_i) + 1/2 sum_j ||h_j||^2
 
@@ -102,7 +102,7 @@ class MulticategorySVC(KernelClassifier):
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         Cost of predicting class j for class i: (n_classes, n_classes) in the order of `classes_`, a DataFrame
         labelled by classes, ``{(true, predicted): cost}`` (others 1) or "ordinal" (``|i - j|``). "crammer"
-        takes the maximum over classes, so it can only use one cost a true class.
+        takes the maximum over classes, so it can only use one cost per true class.
     priors : array-like, dict or None, default=None
         Proportions of the classes in the population, where the sample does not have them.
     class_weight : dict, "balanced" or None, default=None
@@ -120,7 +120,7 @@ class MulticategorySVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line an iteration.
+        Print a line per iteration.
 
     Attributes
     ----------

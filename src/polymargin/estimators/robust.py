@@ -27,7 +27,8 @@ from polymargin.problems.robust import (
 )
 from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.interior_point import InteriorPoint
-from polymargin.solvers.robust.dc import START_TOL, DCAlgorithm, convex_solver
+from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+from polymargin.solvers.robust.settings import DEFAULTS
 
 STARTS = ("utility", "identity")
 COLLAPSED = 1e-3
@@ -37,7 +38,7 @@ COLLAPSED = 1e-3
 class RobustSVC(KernelClassifier):
     """Robust support vector machine with utilities of Liu, Wu & He.
 
-    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and have small ::
+    Finds score functions ``f_j = h_j + b_j``, one per class, that sum to zero and have small ::
 
         C * sum_i w_i sum_j U[y_i, j] T_s(f_j(x_i) - max_{m != j} f_m(x_i)) + 1/2 sum_j ||h_j||^2
 
@@ -355,7 +356,7 @@ class RobustSVC(KernelClassifier):
             try:
                 if name == "identity":
                     untruncated = state(identity, -np.inf)
-                    rough = replace(settings, tol=max(settings.tol, START_TOL))
+                    rough = replace(settings, tol=max(settings.tol, DEFAULTS.start_tol))
                     found = convex.solve(untruncated.convex_step(), rough)
                     scores = untruncated.reached(RobustPoint(found.point, None))[0]
                 problem = state(self.utility_, self.truncation_)

@@ -62,8 +62,8 @@ class SparseClassifier(MarginClassifier):
         Returns
         -------
         pandas.DataFrame, or a list of dicts where pandas is not installed
-            One row a selected variable, widest range of coefficients first: `feature`, `partition` (the groups of
-            classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and for every
+            One row per selected variable, widest range of coefficients first: `feature`, `partition` (the groups
+            of classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and for every
             class its coefficient, in a column such as `coef_RMS`.
         """
         check_is_fitted(self)
@@ -153,7 +153,7 @@ class SparseSVC(SparseClassifier):
     loss : {"weston", "lee", "crammer"}, default="weston"
         The loss. "lee" cannot find classes that lie between others.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
-        Costs as in `MulticategorySVC`; with "crammer" one cost a true class.
+        Costs as in `MulticategorySVC`; with "crammer" one cost per true class.
     priors : array-like, dict or None, default=None
         Proportions of the classes in the population, where the sample does not have them.
     class_weight : dict, "balanced" or None, default=None
@@ -165,7 +165,7 @@ class SparseSVC(SparseClassifier):
     time_limit : float or None, default=None
         Limit in seconds.
     verbose : bool, default=False
-        Print a line a round.
+        Print a line per round.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ Search = MarginSearch | ProximalSVCCV | SharedStructureSearch | SparseSVCCV
 
 @dataclass(frozen=True, slots=True)
 class SearchTable:
-    """What a search tried: C, the second parameter, and the criterion, one entry a model."""
+    """What a search tried: C, the second parameter, and the criterion, one entry per model."""
 
     C: NDArray[np.float64]
     second: NDArray

@@ -166,7 +166,7 @@ def suspects(evidence: Evidence, machine: RobustSVC) -> Section:
             lambda ax: LabelNoiseDisplay.from_estimator(machine, ax=ax).description,
             (6.8, 3.2),
             name="margins",
-            caption="Margins of the training rows under their own labels. Left of the line a row has no more "
+            caption="Margins of the training rows under their own labels. Left of the line per row has no more "
             "say than any other error.",
         )
     ]

@@ -1,4 +1,4 @@
-"""MarginSearch: C and the kernel width of MulticategorySVC from one fit a grid point."""
+"""MarginSearch: C and the kernel width of MulticategorySVC from one fit per grid point."""
 
 import time
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ DEFAULT_WIDTHS = tuple(2.0**power for power in range(-3, 4))
 
 
 class MarginSearch(MarginClassifier):
-    """Search for C and the kernel width of a multicategory SVM, one fit a grid point.
+    """Search for C and the kernel width of a multicategory SVM, one fit per grid point.
 
     For every width the kernel matrix is computed once, and the fits go from the smallest C to the largest, each
     from the solution of the one before. Every fit yields the approximate leave-one-out loss of `polymargin.loo`,
@@ -84,7 +84,7 @@ class MarginSearch(MarginClassifier):
         Its C and gamma.
     best_score_ : float
         The criterion there.
-    results_ : dict of ndarrays, one entry a grid point
+    results_ : dict of ndarrays, one entry per grid point
         "C", "gamma", "criterion", "error" (left-out error rate, or cost over the folds), "loo", "gacv" (for
         "lee"), "n_support", "gap" and "seconds".
     classes_ : ndarray of shape (n_classes,)

@@ -1,4 +1,4 @@
-"""ProximalSVCCV and proximal_path: all values of C from one decomposition a class."""
+"""ProximalSVCCV and proximal_path: all values of C from one decomposition per class."""
 
 from dataclasses import replace
 from typing import Any
@@ -29,7 +29,7 @@ DEFAULT_WIDTHS = tuple(2.0**power for power in range(-4, 5))
 def proximal_path(
     estimator: ProximalSVC, X: Any, y: Any, Cs: Any = DEFAULT_CS, *, sample_weight: Any = None
 ) -> list[ProximalSVC]:
-    """Fit a proximal machine for every C, from one pass over the data and one decomposition a class.
+    """Fit a proximal machine for every C, from one pass over the data and one decomposition per class.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def _path(
     Cs: NDArray[np.float64],
     settings: Settings,
 ) -> list[ProximalSVC]:
-    moments, problem, rows, triangles = machine._state(data, features)
-    spectra = decompose(problem, rows, Cs.max(), triangles)
+    moments, problem, rows, class_qr = machine._state(data, features)
+    spectra = decompose(problem, rows, Cs.max(), class_qr)
     Z = np.stack([spectrum.coefficients(Cs) for spectrum in spectra], axis=1)
     images = None if problem is None else problem.images(Z)
     models = []
@@ -95,8 +95,8 @@ class ProximalSVCCV(MarginClassifier):
     """Proximal support vector machine whose C and kernel width are chosen by leave-one-out, in closed form.
 
     The machine is linear in its targets, so that the scores of left-out rows follow from the fit itself (PRESS),
-    for all C from one decomposition a class. What is judged are the scores before the Newton refinement, with the
-    landmarks kept; folds of a cross-validation judge refined scores, with the landmarks of each fold.
+    for all C from one decomposition per class. What is judged are the scores before the Newton refinement, with
+    the landmarks kept; folds of a cross-validation judge refined scores, with the landmarks of each fold.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class ProximalSVCCV(MarginClassifier):
         Its accuracy by the criterion; ties go to the smaller squared error ("loo"), then to the smaller C.
     best_index_ : int
         Its place in `cv_results_`.
-    cv_results_ : dict of ndarrays, one entry a grid point
+    cv_results_ : dict of ndarrays, one entry per grid point
         "param_C", "param_gamma", "mean_test_score", "rank_test_score", and "mean_squared_error" (of the left-out
         scores against the signs) for "loo", "split<i>_test_score" for folds.
     classes_ : ndarray of shape (n_classes,)

@@ -64,7 +64,7 @@ class SharedStructureSearch(MarginClassifier):
         Its C and relation_penalty.
     best_score_ : float
         Its weighted share of right predictions in the folds.
-    results_ : dict of ndarrays, one entry a grid point
+    results_ : dict of ndarrays, one entry per grid point
         "C", "relation_penalty" (of all rows), "fraction" (of nu_max) and "accuracy".
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int

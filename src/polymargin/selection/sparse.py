@@ -162,7 +162,7 @@ class SparseSVCCV(SparseClassifier):
     n_jobs : int or None, default=None
         Folds solved side by side.
     verbose : bool, default=False
-        Show a progress bar a candidate.
+        Show a progress bar per candidate.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class SparseSVCCV(SparseClassifier):
     weights_ : ndarray or None
         Weights tau of the chosen candidate for the standardised variables, scaled so that the smallest is 1 and
         infinite for dropped variables; None for ones.
-    results_ : dict of ndarrays, one entry a model tried
+    results_ : dict of ndarrays, one entry per model tried
         "round" (-1 for the l2 fits), "C", "cost", "standard_error", "n_selected".
     best_score_ : float
         Validation cost of the chosen model.

@@ -10,7 +10,7 @@ from polymargin.problems.hinge import BoxLosses, SimplexLosses
 
 @dataclass(frozen=True, slots=True)
 class HingeColumns:
-    """The columns of the master: one a hinge, with multiplier u_m and ``R = -sum_m u_m e_example direction'``."""
+    """The columns of the master, one per hinge: its multiplier u_m, ``R = -sum_m u_m e_example direction'``."""
 
     example: NDArray[np.intp]
     slot: NDArray[np.intp]
@@ -32,7 +32,7 @@ class HingeColumns:
                 losses.upper.shape,
             )  # fmt: skip
         k = losses.n_classes
-        assert np.array_equal(losses.example, np.arange(losses.n_examples)), "one simplex an example"
+        assert np.array_equal(losses.example, np.arange(losses.n_examples)), "one simplex per example"
         example, slot = map(np.ascontiguousarray, np.nonzero(losses.anchor[:, None] != np.arange(k)))
         directions = np.eye(k)[None, :, :] - np.eye(k)[:, None, :]
         return cls(
