@@ -49,7 +49,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
             search_tol=None,
         ).fit(F, y[train])
         predicted = search.predict(chosen.transform(X[test]))
-        values[genes, "leave-one-out errors"] = round(search.best_score_ * len(train), 6)
+        values[genes, "leave-one-out errors"] = round(-search.best_score_ * len(train), 6)
         values[genes, "test errors"] = float(np.sum(predicted != y[test]))
     return values
 

@@ -210,7 +210,7 @@ def _split(
 
 
 def _chosen(search: Any) -> str:
-    chosen = getattr(search, "best_params_", None) or {"C": search.C_, "round": search.round_}
+    chosen = search.best_params_
     return ", ".join(
         f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in chosen.items()
     )

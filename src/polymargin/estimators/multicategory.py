@@ -110,7 +110,8 @@ class MulticategorySVC(KernelClassifier):
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
     tol : float, default=1e-4
-        Relative duality gap to reach.
+        Relative duality gap to reach: enough for predictions, and on many rows much sooner than the 1e-8 of the
+        machines whose last digits are cheap.
     max_iter : int, default=-1
         Limit of the solver's outer iterations; -1 for none.
     time_limit : float or None, default=None

@@ -69,7 +69,7 @@ class ProximalSVC(MomentClassifier):
     refine_weights : {"uniform", "balanced"}, default="uniform"
         Weights of the rows in the refinement: their sample weights, as in the paper, or also the balancing.
     tol : float, default=1e-8
-        Relative duality gap above which a fit warns.
+        Relative duality gap above which a fit warns; a direct solution reaches it at no further cost.
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
 

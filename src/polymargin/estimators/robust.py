@@ -93,7 +93,8 @@ class RobustSVC(KernelClassifier):
     max_dc_iter : int, default=50
         Limit of the convex steps from a start.
     tol : float, default=1e-6
-        Relative gap that certifies a stationary point.
+        Relative gap that certifies a stationary point, between the 1e-8 and the 1e-4 of convex machines: a larger
+        one could not tell whether the last two convex steps differ.
     max_iter : int, default=-1
         Limit of the iterations within a convex step; -1 for none.
     time_limit : float or None, default=None

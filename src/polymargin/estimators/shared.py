@@ -77,7 +77,7 @@ class SharedStructureSVC(TaskClassifier):
         Rounds of one W-step and one M-step; -1 goes on until `tol`. Stopping after as many rounds as asked for
         is no failure and raises no warning. Without constraints on M the fit always goes on until `tol`.
     tol : float, default=1e-8
-        Relative gap of the certificate at which to stop.
+        Relative gap of the certificate at which to stop; the last digits are cheap.
     n_init : int, default=1
         Starts, of which the best is kept. The first is the identity, or where ``n_base`` is less than the
         number of final classifiers the leading directions of the independent ones; further ones are random

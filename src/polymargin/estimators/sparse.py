@@ -159,7 +159,7 @@ class SparseSVC(SparseClassifier):
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the classes.
     tol : float, default=1e-8
-        Relative duality gap to reach.
+        Relative duality gap to reach: a vertex of the linear program has it at once, and zeros and ties are exact.
     max_iter : int, default=-1
         Limit of the rounds of cuts; -1 for none.
     time_limit : float or None, default=None
@@ -173,7 +173,7 @@ class SparseSVC(SparseClassifier):
     coef_ : ndarray of shape (n_classes, n_features)
         Coefficients; zeros and ties are exact.
     intercept_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (n_samples, n_classes)
+    dual_coef_ : ndarray of shape (n_classes, n_samples)
         Multipliers of the hinges, between 0 and C times weight times cost; what certifies the fit.
     weights_ : ndarray or None
         The weights tau, in the shapes that `adaptive` takes; None for ones.
@@ -279,7 +279,7 @@ class SparseSVC(SparseClassifier):
         self.classes_ = data.classes
         self.coef_ = solution.point.coef
         self.intercept_ = solution.point.intercept
-        self.dual_coef_ = self.C * machine.spread(solution.point.dual, data.rows, _num_samples(X))
+        self.dual_coef_ = self.C * machine.spread(solution.point.dual, data.rows, _num_samples(X)).T
         self._conclude(solution, settings.tol)
         return self
 

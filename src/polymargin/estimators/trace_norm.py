@@ -65,7 +65,7 @@ class TraceNormSVC(TaskClassifier):
     max_iter : int, default=-1
         Limit of the iterations; -1 for none.
     tol : float, default=1e-6
-        Relative duality gap to reach.
+        Relative duality gap to reach: between 1e-8 and 1e-4, as the smoothed hinge is solved by first-order steps.
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
