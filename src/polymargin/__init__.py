@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from polymargin.compression import Compression, compress
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
@@ -24,6 +25,7 @@ from polymargin.solvers.trace import Trace
 __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
+    "Compression",
     "ElasticNetPenalty",
     "GroupLassoPenalty",
     "MarginSearch",
@@ -42,6 +44,7 @@ __all__ = [
     "Trace",
     "TraceNormPath",
     "TraceNormSVC",
+    "compress",
     "expected_cost",
     "gacv",
     "loo",

@@ -66,7 +66,7 @@ def test_coefficients_are_the_adjoint_of_the_margins_and_have_zero_sum(machine):
         np.testing.assert_allclose(R.sum(axis=1), 0.0, atol=1e-13)
         at_zero = np.vdot(dual, losses.margins(np.zeros_like(F)))
         assert np.vdot(dual, losses.margins(F)) - at_zero == pytest.approx(-np.vdot(R, F))
-        assert losses.dual_linear(dual) == pytest.approx(at_zero)
+        assert losses.dual_value(dual) == pytest.approx(at_zero)
         np.testing.assert_allclose(losses.dual_of(R), dual, atol=1e-12)
 
 

@@ -49,7 +49,7 @@ def check_stored_certificate(model, problem, X):
         np.testing.assert_allclose(X @ model.coef_.T, H, atol=1e-8 * max(1.0, np.abs(H).max()))
     scale = max(1.0, abs(model.certificate_.primal))
     primal = half_norm + problem.losses.value(H + model.intercept_)
-    dual = problem.losses.dual_linear(dual_point) - half_norm
+    dual = problem.losses.dual_value(dual_point) - half_norm
     assert abs(primal - model.certificate_.primal) <= 1e-9 * scale
     assert abs(dual - model.certificate_.dual) <= 1e-9 * scale
     assert problem.losses.infeasibility(dual_point) <= 1e-9

@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 
 from polymargin.checks import check_choice
 from polymargin.estimators._base import TrainingSet
-from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses, solver_for
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.estimators.multicategory import check_costs_of_loss, hinge_losses
+from polymargin.problems.hinge import PolyhedralLosses, polyhedral
 from polymargin.problems.penalties import PENALTIES, Penalty, RidgePenalty, adaptive_weights
 from polymargin.problems.penalties.contract import check_contract
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes
 from polymargin.solvers.sparse.squared_norm import SquaredNorm
 
-METHODS = (SquaredNorm(solver_for), CuttingPlanes())
+METHODS = (SquaredNorm(Portfolio()), CuttingPlanes())
 """Solvers of the sparse machines, special ones first; the last accepts every problem."""
 INITIAL_TOL = 1e-6
 """Gap to which initial fits, which only give weights, are solved."""
@@ -58,7 +59,7 @@ class Machine:
     """
 
     X: Any
-    losses: BoxLosses | SimplexLosses
+    losses: PolyhedralLosses
     group: NDArray[np.intp]
     share: NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class Machine:
         """Merge the rows of a training set that are equal in all variables and the class."""
         check_costs_of_loss(loss, data.costs)
         merged, group = data.merged()
-        losses = hinge_losses(loss, merged.labels, merged.example_costs)
+        losses = polyhedral(hinge_losses(loss, merged.labels, merged.example_costs), "SparseSVC")
         return cls(merged.X.astype(np.float64), losses, group, data.weights / merged.weights[group])
 
     @property

@@ -19,32 +19,16 @@ from polymargin.gram import (
     make_gram,
 )
 from polymargin.problems.hinge import (
-    BoxLosses,
+    LOSSES,
     HingePoint,
     HingeProblem,
+    Loss,
+    Losses,
     PartitionedHinge,
-    SimplexLosses,
-    crammer_singer,
-    lee_lin_wahba,
-    weston_watkins,
 )
-from polymargin.solvers.contract import Settings, Solver, at_rest
-from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.contract import Settings, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
-
-LOSSES = ("lee", "weston", "crammer")
-INTERIOR_POINT_UNKNOWNS = 1000
-"""Unknowns (features + 1)(k - 1) up to which the interior point's normal matrix is cheap to factor."""
-SMALL_ROWS = 500
-"""Rows up to which the decomposition, which ends in rounding error, is quick whatever the features."""
-
-INTERIOR_POINT_WORK = 3e8
-"""Multiplications to assemble that matrix, about, beyond which Newton with conjugate gradients is faster."""
-
-NEWTON_FEATURES = 1500
-"""Features up to which proximal Newton can factor its preconditioner."""
+from polymargin.solvers.hinge.portfolio import Portfolio
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +93,10 @@ class MulticategorySVC(KernelClassifier):
         Factors of the weights of the classes.
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
+    solver : str or object, default="auto"
+        "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
+        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
+        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach: enough for predictions, and on many rows much sooner than the 1e-8 of the
         machines whose last digits are cheap.
@@ -184,6 +172,7 @@ class MulticategorySVC(KernelClassifier):
         priors=None,
         class_weight=None,
         fit_intercept=True,
+        solver="auto",
         tol=1e-4,
         max_iter=-1,
         time_limit=None,
@@ -202,6 +191,7 @@ class MulticategorySVC(KernelClassifier):
         self.priors = priors
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -236,7 +226,7 @@ class MulticategorySVC(KernelClassifier):
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = at_rest(solver_for(problem).solve, problem, settings, observer=self._observer())
+        solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         self.intercept_ = solution.point.intercept
         self._conclude(solution, settings.tol)
@@ -260,7 +250,7 @@ class MulticategorySVC(KernelClassifier):
         """Check every argument that needs no data."""
         settings = self._settings()
         check_weight("C", self.C)
-        check_choice("loss", self.loss, LOSSES)
+        check_loss_argument(self.loss)
         check_flag("fit_intercept", self.fit_intercept)
         self._check_kernel()
         return settings
@@ -295,7 +285,9 @@ class MulticategorySVC(KernelClassifier):
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
 
 
-def _hinge_block(rows: tuple[TrainingSet, FeatureGram], loss: str, C: float, fit_intercept: bool) -> HingeProblem:
+def _hinge_block(
+    rows: tuple[TrainingSet, FeatureGram], loss: str | Loss, C: float, fit_intercept: bool
+) -> HingeProblem:
     """State the problem on the rows of a partition; those that cost nothing take no part."""
     data, gram = rows
     costs = data.example_costs
@@ -305,35 +297,22 @@ def _hinge_block(rows: tuple[TrainingSet, FeatureGram], loss: str, C: float, fit
     )
 
 
-def check_costs_of_loss(loss: str, costs: NDArray[np.float64]) -> None:
+def check_loss_argument(loss: Any) -> None:
+    """Refuse what is neither a name nor a loss."""
+    if not isinstance(loss, Loss):
+        check_choice("loss", loss, tuple(LOSSES))
+
+
+def named_loss(loss: str | Loss) -> Loss:
+    """Return the loss of a name, or the loss itself."""
+    return loss if isinstance(loss, Loss) else LOSSES[loss]
+
+
+def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
     """Refuse costs (k, k) that the loss cannot use."""
-    others = costs[~np.eye(len(costs), dtype=bool)].reshape(len(costs), -1)
-    if loss == "crammer" and np.any(others != others[:, :1]):
-        raise ValueError(
-            "cost_matrix must have equal costs in each row with loss='crammer', whose loss takes the "
-            f"maximum over classes, got {costs.tolist()}; loss='lee' and 'weston' use any costs."
-        )
+    named_loss(loss).check_costs(costs)
 
 
-def hinge_losses(loss: str, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> BoxLosses | SimplexLosses:
+def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
-    match loss:
-        case "lee":
-            return lee_lin_wahba(labels, upper)
-        case "weston":
-            return weston_watkins(labels, upper)
-        case _:
-            return crammer_singer(labels, upper.max(axis=1), upper.shape[1])
-
-
-def solver_for(problem: HingeProblem) -> Solver:
-    """Choose the solver by the shape of the problem."""
-    if not isinstance(problem.gram, FeatureGram):
-        return Decomposition()
-    n, p = problem.gram.features.shape
-    if n <= SMALL_ROWS:
-        return Decomposition()
-    unknowns = (p + 1) * (problem.losses.n_classes - 1)
-    if unknowns <= INTERIOR_POINT_UNKNOWNS and n * unknowns**2 <= INTERIOR_POINT_WORK:
-        return InteriorPoint()
-    return FeatureNewton() if p <= min(n, NEWTON_FEATURES) else BlockDescent()
+    return named_loss(loss).over(labels, upper)

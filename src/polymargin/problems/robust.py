@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, xlogy
 
 from polymargin.blocks import Blocks, total
 from polymargin.gram import Gram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import (
+    Curve,
+    CurvedLosses,
     HingePoint,
     HingeProblem,
+    PairLosses,
     PartitionedHinge,
     PartitionedPoint,
     SimplexLosses,
@@ -47,70 +49,6 @@ def consistent_truncation(loss: str, n_classes: int) -> float:
             return float(np.log(1.0 - 1.0 / k))
         case _:
             return -float(np.log(2.0 ** (k / (k - 1)) - 1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A smooth loss as ``phi(xi) = l(-xi)``, continued by its tangent from the truncation on."""
-
-    loss: str
-    truncation: float
-
-    @property
-    def steepest(self) -> float:
-        """Largest slope."""
-        if self.loss == "exponential":
-            return float(np.exp(-self.truncation))
-        return float(expit(-self.truncation))
-
-    def value(self, xi: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return phi."""
-        inside = np.minimum(xi, -self.truncation)
-        return self.free_value(inside) + self.steepest * (xi - inside)
-
-    def free_value(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the loss without its continuation."""
-        return np.exp(z) if self.loss == "exponential" else np.logaddexp(0.0, z)
-
-    def slope(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the derivative of the loss without its continuation."""
-        return np.exp(z) if self.loss == "exponential" else expit(z)
-
-    def curvature(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivative of the loss without its continuation."""
-        slope = self.slope(z)
-        return slope if self.loss == "exponential" else slope * expit(-z)
-
-    def conjugate(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``sup_xi t xi - phi(xi)`` for t in [0, steepest]."""
-        return xlogy(t, t) - t if self.loss == "exponential" else xlogy(t, t) + xlogy(1.0 - t, 1.0 - t)
-
-
-@dataclass(frozen=True, slots=True)
-class CurvedLosses(SimplexLosses):
-    """``sum_p pair_weight_p phi(max_{m != anchor_p} f_im - f_i,anchor_p)`` for a smooth curve phi.
-
-    As phi has slopes up to `curve.steepest`, the dual block of a pair lies on a simplex again, of the size
-    ``weight_p = pair_weight_p curve.steepest``; the slot `anchor_p` holds what is left of the steepest slope.
-    """
-
-    curve: Curve
-
-    @property
-    def pair_weight(self) -> NDArray[np.float64]:
-        """Weights of the losses."""
-        return self.weight / self.curve.steepest
-
-    def value(self, F: NDArray[np.float64]) -> float:
-        """Sum of the losses at the scores `F`."""
-        return float(self.pair_weight @ self.curve.value(-margins(F)[self.example, self.anchor]))
-
-    def dual_linear(self, dual: NDArray[np.float64]) -> float:
-        """Return the part of the dual objective that depends on single blocks: minus the conjugates."""
-        others = dual.copy()
-        others[np.arange(len(dual)), self.anchor] = 0.0
-        fraction = np.minimum(others.sum(axis=1) / self.pair_weight, self.curve.steepest)
-        return -float(self.pair_weight @ self.curve.conjugate(fraction))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +106,13 @@ class RobustProblem:
     truncation: float
     fit_intercept: bool = True
     loss: str = "hinge"
-    losses: SimplexLosses = field(init=False)
+    losses: PairLosses = field(init=False)
 
     def __post_init__(self) -> None:
         example, anchor = np.nonzero(self.weight)
         n, k = self.weight.shape
         weight = self.weight[example, anchor]
+        losses: PairLosses
         if self.loss == "hinge":
             losses = SimplexLosses(example, anchor, weight, 1.0, n, k)
         else:

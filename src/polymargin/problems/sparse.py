@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.hinge import PolyhedralLosses
 from polymargin.problems.penalties import Penalty
 
 
@@ -46,7 +46,7 @@ class SparseProblem:
     """
 
     X: Any
-    losses: BoxLosses | SimplexLosses
+    losses: PolyhedralLosses
     penalty: Penalty
     C: float = 1.0
 
@@ -79,7 +79,7 @@ class SparseProblem:
         R, and with it every polar, is linear in the multipliers of the hinges (the slack of a simplex takes up
         what they leave), so the scaled multipliers are feasible for all variables, whatever a solver looked at.
         """
-        linear = self.C * self.losses.dual_linear(dual)
+        linear = self.C * self.losses.dual_value(dual)
         if self.penalty.is_norm:
             return linear / max(1.0, float(prices.max()))
         return linear - float(prices.sum())

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymargin.coding import simplex_codes
 from polymargin.estimators.multicategory import MulticategorySVC
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
-from polymargin.solvers.hinge.left_out import free_entries, frozen_left_out_scores
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
+from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
 GACV_EPSILON = 1e-5
 """Tolerance of the steps in (28) of Lee et al.: scores within it of -1/(k-1) count as on the margin."""
@@ -79,13 +79,12 @@ def left_out_loss(problem: HingeProblem, scores: NDArray[np.float64], C: float, 
 
 def gacv_value(problem: HingeProblem, point: HingePoint, C: float, n_rows: int) -> float:
     """(28) of Lee et al.: the mean loss, plus for every row (k-1) K_ii sum_j L_ij step_ij c_ij (y_ij - mu_ij)."""
-    losses = problem.losses
-    assert isinstance(losses, BoxLosses)
+    losses = boxes(problem.losses, "GACV")
     k = losses.n_classes
     L = losses.upper / C
     c = problem.coefficients(point.dual)
     f = problem.gram.matmul(c) + point.intercept
-    f = np.where(free_entries(losses, point.dual, f), -1.0 / (k - 1), f)  # which the steps could miss by rounding
+    f = np.where(losses.free_entries(point.dual, f), -1.0 / (k - 1), f)  # which the steps could miss by rounding
     y = simplex_codes(losses.labels, k)
     truncated = f < -(1 + GACV_EPSILON) / (k - 1)
     T = truncated.sum(axis=1, keepdims=True)

@@ -16,7 +16,7 @@ from polymargin.checks import check_choice, check_positive_values, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
-from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses, solver_for
+from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses
 from polymargin.gram import (
     LARGEST_GAMMA,
     SMALLEST_GAMMA,
@@ -27,13 +27,14 @@ from polymargin.gram import (
     draw_landmarks,
     resolve_kernel,
 )
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.trace import Trace, TraceRow
 
 CRITERIA = ("loo", "gacv", "loo_exact")
@@ -196,7 +197,7 @@ class MarginSearch(MarginClassifier):
         winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
         problem = HingeProblem(winner._gram(kernel, data.X, width.nystroem), losses, winner.fit_intercept)
-        solution = solver_for(problem).solve(problem, settings, start=width.point)
+        solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
         winner._store(data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
         winner.intercept_ = solution.point.intercept
         winner._conclude(solution, settings.tol)
@@ -300,7 +301,7 @@ class _Grid:
 
     def _solved(self, problem: HingeProblem, C: float, start: HingePoint | None) -> Solution[HingePoint]:
         """Solve for one C, and for all larger ones at once if no multiplier is at its bound."""
-        solver = solver_for(problem)
+        solver = Portfolio()
         solution = solver.solve(problem, self.settings, start=start)
         if not _is_inside(problem.losses, solution.point):
             return solution
@@ -337,7 +338,7 @@ class _Grid:
             losses = problem.losses.restricted(rest)
             smaller = HingeProblem(DenseGram(problem.gram.block(rest, rest)), losses, problem.fit_intercept)
             start = HingePoint(losses.dual_of(R[rest]), point.intercept)
-            refit = solver_for(smaller).solve(smaller, self.settings, start=start).point
+            refit = Portfolio().solve(smaller, self.settings, start=start).point
             to_rest = problem.gram.block(np.array([i]), rest)[0]
             scores[i] = to_rest @ smaller.coefficients(refit.dual) + refit.intercept
         return scores
@@ -371,17 +372,15 @@ def _enlarged(problem: HingeProblem, solution: Solution[HingePoint], growth: flo
     Along multiples s of the coefficients the dual is ``s linear - s^2/2 ||W||^2``. Multipliers at their bounds ask
     for all of the growth; where none is, the best multiple is one.
     """
-    losses, dual = problem.losses, solution.point.dual
+    losses, dual = polyhedral(problem.losses, "A start from a smaller C"), solution.point.dual
     if isinstance(solution.point, InsidePoint):
         return solution.point
-    linear = losses.dual_linear(dual)
+    linear = losses.dual_value(dual)
     squared_norm = 2.0 * (linear - solution.certificate.dual)
     factor = growth if squared_norm <= 0.0 else min(growth, max(1.0, linear / squared_norm))
-    if isinstance(losses, BoxLosses):
-        return HingePoint(factor * dual, solution.point.intercept)
-    return HingePoint(losses.dual_of(factor * problem.coefficients(dual)), solution.point.intercept)
+    return HingePoint(losses.enlarged(dual, factor), solution.point.intercept)
 
 
-def _is_inside(losses: BoxLosses | SimplexLosses, point: HingePoint) -> bool:
+def _is_inside(losses: Losses, point: HingePoint) -> bool:
     """Tell whether a solution is clearly within its bounds."""
-    return isinstance(losses, BoxLosses) and bool((point.dual <= 0.99 * losses.upper).all())
+    return polyhedral(losses, "A path of C").clearly_inside(point.dual)

@@ -1,5 +1,6 @@
 """What goes into a solver and what comes out of it, and the one clock that stops it."""
 
+import math
 import signal
 import threading
 import time
@@ -9,6 +10,7 @@ from enum import Enum
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from polymargin.problems.certificate import Certificate
+from polymargin.solvers.effort import RATES, Kind
 from polymargin.solvers.trace import Trace, TraceRow
 
 Point = TypeVar("Point")
@@ -22,6 +24,7 @@ class Status(Enum):
     TIME_LIMIT = "The time limit was reached before the tolerance."
     STALLED = "No further progress was possible in floating-point arithmetic."
     INTERRUPTED = "The fit was interrupted; the best feasible point was kept."
+    WORK_LIMIT = "The work allotted to the method was done before the tolerance."
     NUMERICAL_ERROR = "The linear algebra broke down."
 
 
@@ -44,6 +47,9 @@ class Interrupted(KeyboardInterrupt):
 REMAINDER = 0.5
 """Part of the improvement on a reference point that may be left undone."""
 
+JUDGED_AFTER, HOPELESS = 0.2, 3.0
+"""Part of the allotted work after which a method's pace is believed; how often that work it may still need."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -51,7 +57,8 @@ class Settings:
 
     With the objective of a `reference` point, a step of a longer algorithm may also stop when it has made most of
     the improvement on that point that is provably possible. Where the last digits are cheap solvers take them
-    beyond the tolerance, unless told to be `brief`.
+    beyond the tolerance, unless told to be `brief`. `work` limits the counted work, in the seconds that it stands
+    for (see `effort`): who calls several methods allots it.
     """
 
     tol: float = 1e-4
@@ -59,6 +66,7 @@ class Settings:
     time_limit: float | None = None
     reference: float | None = None
     brief: bool = False
+    work: float | None = None
 
     def tolerance(self, primal: float) -> float:
         """Return the relative gap that is small enough at a given objective."""
@@ -157,6 +165,8 @@ class Progress:
         self.status = Status.MAX_ITER
         self.history: list[Record] = []
         self.trace: list[TraceRow] = []
+        self.work = 0.0
+        self._gaps: list[tuple[float, float]] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
         self._solution: Solution | None = None
@@ -203,6 +213,8 @@ class Progress:
             self.status = Status.INTERRUPTED
         elif self.seconds_left <= 0:
             self.status = Status.TIME_LIMIT
+        elif self.settings.work is not None and self.work >= self.settings.work:
+            self.status = Status.WORK_LIMIT
         else:
             return False
         return True
@@ -214,19 +226,42 @@ class Progress:
             self.iteration = iteration
             yield iteration
 
+    def count(self, kind: Kind, operations: float) -> None:
+        """Count operations of a kind."""
+        self.work += RATES.seconds(kind, operations)
+
     def record(self, primal: float, dual: float) -> Record:
         """Note the objectives of the current iteration and show them to the observer."""
         entry = Record(self.iteration, float(primal), float(dual), self.seconds)
         self.history.append(entry)
+        self._gaps.append((self.work, entry.gap))
         if self.observer is not None:
             self.observer(entry)
         return entry
 
     def note(self, method: str, primal: float, dual: float, iterations: int = 1) -> None:
-        """Add to the trace what a method did; one that goes on keeps its row."""
+        """Add to the trace what a method did since the last row; one that goes on keeps its row."""
         if self.trace and self.trace[-1].method == method:
             iterations += self.trace.pop().iterations
-        self.trace.append(TraceRow(method, iterations, float(primal), float(dual)))
+        work = self.work - sum(row.work or 0.0 for row in self.trace)
+        self.trace.append(TraceRow(method, iterations, float(primal), float(dual), work))
+
+    def take(self, solution: Solution, predicted: float | None) -> None:
+        """Add what another solver did on behalf of this one: its trace, iterations, work and reason to stop."""
+        rows = solution.trace.rows
+        self.trace += [replace(rows[0], predicted=predicted), *rows[1:]]
+        self.iteration = sum(row.iterations for row in self.trace)
+        self.work += sum(row.work or 0.0 for row in rows)
+        self.status = solution.status
+
+    def is_hopeless(self) -> bool:
+        """Tell whether the work allotted is far too little at the pace of the second half of the way so far."""
+        limit, (work, gap) = self.settings.work, self._gaps[-1]
+        if limit is None or work < JUDGED_AFTER * limit or gap <= self.settings.tol:
+            return False
+        _, before = min(self._gaps, key=lambda seen: abs(seen[0] - 0.5 * work))
+        pace = math.log(before / gap) / (0.5 * work) if before > gap > 0.0 else 0.0
+        return pace * HOPELESS * limit < math.log(gap / self.settings.tol)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""
@@ -234,7 +269,9 @@ class Progress:
         status = Status.SOLVED if certificate.within(tolerance) else self.status
         if self._is_interrupted():
             status = Status.INTERRUPTED
-        rows = self.trace or [TraceRow(self.method, self.iteration, certificate.primal, certificate.dual)]
+        rows = self.trace or [
+            TraceRow(self.method, self.iteration, certificate.primal, certificate.dual, self.work or None)
+        ]
         last = replace(rows[-1], primal=certificate.primal, dual=certificate.dual)
         trace = Trace((*rows[:-1], last))
         solution = Solution(point, status, certificate, self.iteration, self.seconds, tuple(self.history), trace)

@@ -18,9 +18,10 @@ class TraceRow:
     primal, dual : float
         Objectives when it ended; of the solution's certificate in the last row.
     work : float or None
-        Operations (multiplications with an addition) that it counted; None where a method does not count.
+        Work that it counted, in about seconds of one core: operations over the rates of `solvers.effort`, never
+        measured by a clock; None where a method does not count.
     predicted : float or None
-        Operations that were expected of it before it ran; None where nobody had to know.
+        Work that was expected of it before it ran; None where nobody had to know.
     """
 
     method: str
@@ -42,12 +43,12 @@ class Trace:
 
     Examples
     --------
-    >>> rows = TraceRow("working_sets", 12, 3.5, 3.25, 2e6), TraceRow("active_set", 2, 3.5, 3.5, 4e6, 3e6)
+    >>> rows = TraceRow("working_sets", 12, 3.5, 3.25, 0.2), TraceRow("active_set", 2, 3.5, 3.5, 0.4, 0.3)
     >>> trace = Trace(rows)
     >>> trace
     method        iterations    primal      dual       gap      work  predicted
-    working_sets          12       3.5      3.25    0.0714     2e+06          -
-    active_set             2       3.5       3.5         0     4e+06      3e+06
+    working_sets          12       3.5      3.25    0.0714       0.2          -
+    active_set             2       3.5       3.5         0       0.4        0.3
     >>> [row.method for row in trace], len(trace), trace[-1].iterations
     (['working_sets', 'active_set'], 2, 2)
     """

@@ -6,7 +6,7 @@ import pytest
 from polymargin.gram import DenseGram, FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.hinge.active_set import identified, polish
+from polymargin.solvers.hinge.active_set import polish
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from tests.simulate import blobs
 
@@ -47,6 +47,6 @@ def test_identification_puts_clear_cases_on_their_bounds():
     losses = machine("lee", y)
     F = np.zeros((30, 3))  # all margins 1/2: every variable belongs to its upper bound
     dual = 0.9 * losses.upper
-    np.testing.assert_array_equal(identified(losses, dual, F), losses.upper)
-    far = identified(losses, 0.1 * losses.upper, F - 3.0 * (np.eye(3)[np.zeros(30, int)] - 1 / 3))
+    np.testing.assert_array_equal(losses.identified(dual, F), losses.upper)
+    far = losses.identified(0.1 * losses.upper, F - 3.0 * (np.eye(3)[np.zeros(30, int)] - 1 / 3))
     assert (far[:, 0] == 0).all()

@@ -5,7 +5,7 @@ import pytest
 
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
-from polymargin.solvers.hinge.balance import balanced, forced_to_zero, resting_dual
+from polymargin.solvers.hinge.balance import balanced
 from tests.simulate import blobs, random_costs
 
 
@@ -36,14 +36,14 @@ def test_any_point_is_balanced_within_its_bounds(share_at_bounds):
 
 def test_a_balanced_point_is_left_alone():
     for problem in problems(np.random.default_rng(1)):
-        rest = resting_dual(problem.losses)
+        rest = problem.losses.resting_dual()
         np.testing.assert_array_equal(balanced(problem, rest), rest)
 
 
 def test_a_small_imbalance_moves_the_free_entries_a_little():
     rng = np.random.default_rng(2)
     for problem in problems(rng):
-        rest = resting_dual(problem.losses)
+        rest = problem.losses.resting_dual()
         inner = rest + 0.3 * (balanced(problem, _centre_of(problem.losses)) - rest)
         nudged = inner * (1 + 1e-6 * rng.random(inner.shape))
         repaired = balanced(problem, nudged)
@@ -59,8 +59,8 @@ def test_zero_costs_force_zeros():
     costs = 1.0 - np.eye(3)
     costs[:, 2] = 0.0  # class 2 may be predicted for free
     upper = costs[labels]
-    assert forced_to_zero(lee_lin_wahba(labels, upper)).all()
+    assert lee_lin_wahba(labels, upper).forced_to_zero().all()
     # flows between classes 0 and 1 may circulate, those out of class 2 may not
     expected = np.ones((3, 3), dtype=bool)
     expected[0, 1] = expected[1, 0] = False
-    np.testing.assert_array_equal(forced_to_zero(weston_watkins(labels, upper))[:3], expected)
+    np.testing.assert_array_equal(weston_watkins(labels, upper).forced_to_zero()[:3], expected)

@@ -4,26 +4,27 @@ import numpy as np
 import pytest
 
 from polymargin.coding import zero_sum_basis
-from polymargin.estimators.multicategory import hinge_losses, solver_for
+from polymargin.estimators.multicategory import hinge_losses
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint
-from polymargin.solvers.hinge.left_out import free_directions, frozen_left_out_scores, support_rows
+from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.hinge.portfolio import Portfolio
 from tests.simulate import blobs, random_costs
 
 EXACT = Settings(tol=1e-11)
 
 
 def solve(problem):
-    return solver_for(problem).solve(problem, EXACT).point
+    return Portfolio().solve(problem, EXACT).point
 
 
 def active_set(problem, point):
     """What is at which bound, as a comparable value."""
     scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
-    example, direction = free_directions(problem.losses, point.dual, scores)
+    example, direction = problem.losses.free_directions(point.dual, scores)
     return {(int(i), tuple(np.round(d, 6))) for i, d in zip(example, direction, strict=True)}
 
 
@@ -93,7 +94,7 @@ def left_out_one_by_one(problem, point):
     K = problem.gram.matrix
     R = problem.coefficients(point.dual)
     scores = K @ R + point.intercept
-    example, direction = free_directions(problem.losses, point.dual, scores)
+    example, direction = problem.losses.free_directions(point.dual, scores)
     basis = zero_sum_basis(R.shape[1])[:, : (R.shape[1] - 1) * problem.fit_intercept]
     left_out = scores.copy()
     for i in np.flatnonzero(R.any(axis=1)):

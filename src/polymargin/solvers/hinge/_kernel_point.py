@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, products_by_rows
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Progress
 from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.hinge.working_set import InnerLoop
@@ -18,7 +18,8 @@ class KernelPoint:
     """A dual point, its coefficients R, scores H = K R and intercept; they are `fresh` unless updated since."""
 
     def __init__(self, problem: HingeProblem, progress: Progress, loop: InnerLoop, start: HingePoint | None):
-        self.problem, self.losses, self.progress, self.loop = problem, problem.losses, progress, loop
+        self.problem, self.progress, self.loop = problem, progress, loop
+        self.losses = polyhedral(problem.losses, "Decomposition")
         self.gram = _materialised(problem.gram)
         self.dual = loop.start() if start is None else start.dual
         self.intercept = np.zeros(self.losses.n_classes)
@@ -59,15 +60,11 @@ class KernelPoint:
 
     def objective(self) -> float:
         """Return the dual objective."""
-        return self.losses.dual_linear(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
+        return self.losses.dual_value(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
 
     def blame(self) -> NDArray[np.float64]:
         """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
-        margins = self.losses.margins(self.H + self.intercept)
-        slack = -np.einsum("ij,ij->i", self.dual, margins)
-        if isinstance(self.losses, BoxLosses):
-            return slack + np.einsum("ij,ij->i", self.losses.upper, np.maximum(margins, 0.0))
-        return slack + self.losses.weight * margins.max(axis=1)
+        return self.losses.gap_per_example(self.dual, self.H + self.intercept)
 
     def certified(self, *, in_haste: bool = False) -> tuple[HingePoint, Certificate]:
         """Return the point and its certificate; `in_haste` by the scores kept where they would take long."""

@@ -18,6 +18,7 @@ from polymargin.problems.hinge import (
     SimplexLosses,
     features_of,
     leaders,
+    simplices,
 )
 from polymargin.solvers.hinge._blocks import SimplexBlocks, blocks_of
 from polymargin.solvers.hinge._newton_system import INTERCEPT_DAMPING, NewtonSystem, Unknowns
@@ -62,7 +63,7 @@ class Model:
     @property
     def is_plain(self) -> bool:
         """Whether the losses are maxima in compiled blocks."""
-        return type(self.problem.losses) is SimplexLosses and self.problem.losses.n_classes <= MOST_CLASSES
+        return self.problem.losses.shape == "simplex" and self.problem.losses.n_classes <= MOST_CLASSES
 
     def product_of(self, gap: float, primal: float) -> float:
         """Return the product of dual slot and slack, for a unit of weight, that makes a relative gap."""
@@ -168,8 +169,7 @@ class NearKinks(Model):
     """
 
     def __init__(self, whole: Model, scores: Array, number: int):
-        losses, unknowns = whole.problem.losses, whole.unknowns
-        assert isinstance(losses, SimplexLosses)
+        losses, unknowns = simplices(whole.problem.losses, "Restriction to kinks"), whole.unknowns
         largest, _, top, next_to_top = leaders(losses.margins(scores))
         lead = top - next_to_top
         self.kept = np.sort(np.argpartition(lead, number)[:number])
@@ -178,7 +178,7 @@ class NearKinks(Model):
         at = np.flatnonzero(straight)
         self.vertices = np.zeros((len(lead), losses.n_classes))
         self.vertices[at, largest[at]] = losses.weight[at]
-        self.constant = losses.dual_linear(self.vertices)
+        self.constant = losses.dual_value(self.vertices)
         tilt = -losses.coefficients(self.vertices)
         if whole.problem.tilt is not None:
             tilt += whole.problem.tilt

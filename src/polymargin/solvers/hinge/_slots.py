@@ -11,14 +11,14 @@ of few fixed vectors with non-negative weights: one a class for Lee, Lin & Wahba
 
 from abc import ABC, abstractmethod
 from functools import cache, cached_property
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin.coding import class_pairs
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
-from polymargin.problems.robust import CurvedLosses
+from polymargin.problems.hinge import BoxLosses, CurvedLosses, Losses, PairLosses, curved, hinges, simplices
 
 Array = NDArray[np.float64]
 
@@ -65,15 +65,20 @@ class Slots(ABC):
         return float(np.vdot(alpha, slack))
 
 
-def slots_of(losses: BoxLosses | SimplexLosses) -> Slots:
+def slots_of(losses: Losses) -> Slots:
     """Return the blocks of slots of some losses."""
-    match losses:
-        case BoxLosses():
-            return BoxSlots(losses)
-        case CurvedLosses():
-            return CurvedSlots(losses)
-        case _:
-            return SimplexSlots(losses)
+    method = "The interior point"
+    match losses.shape:
+        case "box":
+            return BoxSlots(hinges(losses, method))
+        case "curved":
+            return CurvedSlots(curved(losses, method))
+        case "simplex":
+            return SimplexSlots(simplices(losses, method))
+        case "other":
+            raise TypeError(f"{method} is for hinges and maxima, got {type(losses).__name__}.")
+        case unknown:
+            assert_never(unknown)
 
 
 class BoxSlots(Slots):
@@ -120,7 +125,7 @@ class BoxSlots(Slots):
 class SimplexSlots(Slots):
     """One slot a class; blocks are sorted by example."""
 
-    def __init__(self, losses: SimplexLosses):
+    def __init__(self, losses: PairLosses):
         n, k = losses.n_examples, losses.n_classes
         self.one_each = losses.one_each
         self.order = np.arange(n) if self.one_each else np.argsort(losses.example, kind="stable")
@@ -230,9 +235,9 @@ def _harmonic(theta: Array) -> Array:
 
 
 def _unique_up_to_sign(directions: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return the different vectors (atoms, k) of a table (k, k, k) of directions, and their places in it."""
+    """Return the different vectors (atoms, k) of a table (k, slots, k) of directions, and their places in it."""
     k = directions.shape[-1]
     flat = directions.reshape(-1, k)
     leading = np.take_along_axis(flat, (flat != 0).argmax(axis=1)[:, None], axis=1)
     atoms, places = np.unique(flat * np.where(leading < 0, -1.0, 1.0), axis=0, return_inverse=True)
-    return atoms, places.reshape(k, k)
+    return atoms, places.reshape(directions.shape[:2])

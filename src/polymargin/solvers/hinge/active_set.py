@@ -5,45 +5,19 @@ solve again, and go to the result by an exact line search: from a gap of 1e-4 a 
 Boxes and simplices alike are lists of *moves*, each a direction in which the coefficients R of one example go.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, Moves, PolyhedralLosses, polyhedral
 from polymargin.solvers.contract import Progress
 from polymargin.solvers.hinge.class_blocks import ClassBlocks, is_classwise, operations
 from polymargin.solvers.hinge.intercept import central_intercept
-
-Losses = BoxLosses | SimplexLosses
 
 RIDGE = 1e-9
 """Relative ridge that makes a flat face factorisable."""
 PATIENCE, SETTLED = 6, 1e-8
 """Rounds in which the gap must halve, until it is so small: from a face too far away Newton steps lead nowhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Moves:
-    """Directions of a face: step m adds `direction[m]` to row `example[m]` of R and `gain[m]` to the linear dual.
-
-    It adds one to ``dual[example, slot]`` and, on a simplex, takes one from ``dual[example, base]``.
-    """
-
-    example: NDArray[np.intp]
-    slot: NDArray[np.intp]
-    base: NDArray[np.intp] | None
-    direction: NDArray[np.float64]
-    gain: NDArray[np.float64]
-
-    def applied(self, dual: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point after the steps."""
-        after = dual.copy()
-        after[self.example, self.slot] += steps
-        if self.base is not None:
-            np.subtract.at(after, (self.example, self.base), steps)
-        return after
 
 
 def polish(
@@ -81,7 +55,7 @@ def polish(
         is_stuck = len(gaps) > PATIENCE and gaps[-1] > max(0.5 * gaps[-1 - PATIENCE], SETTLED)
         if is_stuck or climber.work > work or (progress is not None and progress.out_of_time()):
             break
-        face = open_face(problem.losses, climber.dual, climber.H + climber.intercept)
+        face = climber.losses.open_face(climber.dual, climber.H + climber.intercept)
         if climber.gap <= tol:
             climber.jump(face)  # the gap is quadratic in the error of the scores: one more step takes the rest
             climber.measure()
@@ -91,23 +65,12 @@ def polish(
     return climber.best, climber.work
 
 
-def identified(losses: Losses, dual: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the point with those variables on their bounds that are nearer there than their margin to zero."""
-    margins = losses.margins(F)
-    if isinstance(losses, BoxLosses):
-        share = dual / np.where(losses.upper > 0, losses.upper, 1.0)
-        dual = np.where(share < -margins, 0.0, dual)
-        return np.where(1.0 - share < margins, losses.upper, dual)
-    distance = margins.max(axis=1, keepdims=True) - margins
-    kept = np.where(dual / losses.weight[:, None] < distance, 0.0, dual)
-    return kept * (losses.weight / kept.sum(axis=1))[:, None]
-
-
 class _Climber:
     """A dual point on its way up, with its coefficients R and scores H = K R."""
 
     def __init__(self, problem: HingeProblem, point: HingePoint, max_free: int, max_work: float):
-        self.problem, self.losses, self.max_free = problem, problem.losses, max_free
+        self.problem, self.max_free = problem, max_free
+        self.losses = polyhedral(problem.losses, "Newton on faces")
         self.work, self.max_work = 0.0, max_work
         self.dual, self.intercept = point.dual, point.intercept
         self.R = problem.coefficients(self.dual)
@@ -125,7 +88,7 @@ class _Climber:
         primal = half_norm + losses.value(F)
         if problem.tilt is not None:
             primal += float(np.vdot(problem.tilt, F))
-        gap = (primal - losses.dual_linear(self.dual) + half_norm) / max(1.0, abs(primal))
+        gap = (primal - losses.dual_value(self.dual) + half_norm) / max(1.0, abs(primal))
         # far from the end the dual is the measure of progress, in the last digits the gap
         if gap < self.gap or self.gap > SETTLED:
             self.gap, self.best = gap, HingePoint(self.dual, self.intercept)
@@ -134,29 +97,29 @@ class _Climber:
         """Minimise over the face, pinning all that leaves its bounds until nothing does; go there if it is up."""
         reference = self.dual
         for _ in range(max_solves):
-            moves = _moves(self.losses, reference, face)
+            moves = self.losses.moves(reference, face)
             steps = self._newton(moves, reference)
             if steps is None:
                 return False
             candidate = moves.applied(reference, steps)
-            clipped = _clipped(self.losses, candidate)
+            clipped = self.losses.clipped(candidate)
             outside = face & (clipped != candidate)
             if not outside.any():
                 return self._advance(candidate)
             face = face & ~outside
-            reference = _pinned(self.losses, reference, clipped, outside)
+            reference = self.losses.pinned(reference, clipped, outside)
         return False
 
     def walk(self, face: NDArray[np.bool_], max_solves: int) -> bool:
         """Take Newton steps from bound to bound, pinning one bound after the other; tell whether it went up."""
         climbed = False
         for _ in range(max_solves):
-            moves = _moves(self.losses, self.dual, face)
+            moves = self.losses.moves(self.dual, face)
             steps = self._newton(moves, self.dual)
             if steps is None or self.work > self.max_work:
                 return climbed
             candidate = moves.applied(self.dual, steps)
-            blocked = face & (_room(self.losses, self.dual, candidate) <= 0.0)
+            blocked = face & (self.losses.room(self.dual, candidate) <= 0.0)
             if blocked.any():
                 face = face & ~blocked
                 continue
@@ -164,13 +127,13 @@ class _Climber:
             if not self._advance(candidate):
                 return climbed
             climbed = True
-            arrived = face & (_room(self.losses, self.dual, 2.0 * self.dual - before) <= 0.0)
+            arrived = face & (self.losses.room(self.dual, 2.0 * self.dual - before) <= 0.0)
             if not arrived.any():
                 return True
             face = face & ~arrived
         return climbed
 
-    def _newton(self, moves: _Moves, reference: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def _newton(self, moves: Moves, reference: NDArray[np.float64]) -> NDArray[np.float64] | None:
         n_free, n_rows = len(moves.example), len(np.unique(moves.example))
         if (
             n_free == 0
@@ -198,18 +161,18 @@ class _Climber:
         peak = slope / curvature if curvature > 0.0 else np.inf
         if abs(peak - 1.0) < 1e-6:
             peak = 1.0
-        length = min(1.0, peak, float(_room(self.losses, self.dual, candidate).min()))
+        length = min(1.0, peak, float(self.losses.room(self.dual, candidate).min()))
         if length <= 0.0:
             return False
         self.dual = (
-            candidate if length == 1.0 else _snapped(self.losses, self.dual + length * (candidate - self.dual))
+            candidate if length == 1.0 else self.losses.snapped(self.dual + length * (candidate - self.dual))
         )
         self.R = self.problem.coefficients(self.dual)
         self.H = self.H + length * H_change
         return True
 
 
-def seconds_of_face(losses: Losses, n_free: int, n_rows: int) -> float:
+def seconds_of_face(losses: PolyhedralLosses, n_free: int, n_rows: int) -> float:
     """Return about how long one core takes to minimise over a face of so many moves of so many examples."""
     if is_classwise(losses, n_free, n_rows):
         return 1e-3 + operations(n_free, n_rows, losses.n_classes) / 2e10
@@ -221,47 +184,9 @@ def _unbalanced(R: NDArray[np.float64]) -> bool:
     return bool(np.abs(R.sum(axis=0)).max() > 1e-11 * np.abs(R).sum(axis=0).max())
 
 
-def open_face(losses: Losses, dual: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which dual variables are free or would leave their bound, if only to make room for others."""
-    margins = losses.margins(F)
-    noise = 1e-12 * float(np.abs(margins).max())
-    if isinstance(losses, BoxLosses):
-        leaving = np.where(dual <= 0, margins > -noise, margins < noise)
-        return (losses.upper > 0) & (leaving | ((dual > 0) & (dual < losses.upper)))
-    worst = np.where(dual > 0, margins, np.inf).min(axis=1, keepdims=True)
-    return (dual > 0) | (margins > worst - noise)
-
-
-def _room(losses: Losses, dual: NDArray[np.float64], candidate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how often the way to the candidate fits into the bounds, for every variable."""
-    difference = candidate - dual
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(difference < 0, -dual / difference, np.inf)
-        if isinstance(losses, BoxLosses):
-            room = np.where(difference > 0, (losses.upper - dual) / difference, room)
-    return room
-
-
-def _moves(losses: Losses, dual: NDArray[np.float64], face: NDArray[np.bool_]) -> _Moves:
-    """Return the moves of a face; on a simplex they are differences to its largest open slot."""
-    if isinstance(losses, BoxLosses):
-        example, slot = np.nonzero(face)
-        direction = -losses.directions[losses.labels[example], slot]
-        return _Moves(example, slot, None, direction, np.full(len(example), losses.offset))
-    base = np.where(face, dual, -1.0).argmax(axis=1)
-    others = face.copy()
-    others[np.arange(len(face)), base] = False
-    example, slot = np.nonzero(others)
-    base = base[example]
-    unit = np.eye(losses.n_classes)
-    anchor = losses.anchor[example]
-    gain = losses.offset * ((slot != anchor).astype(float) - (base != anchor))
-    return _Moves(example, slot, base, unit[base] - unit[slot], gain)
-
-
 def _solve_face(
     problem: HingeProblem,
-    moves: _Moves,
+    moves: Moves,
     H: NDArray[np.float64],
     reference_change: NDArray[np.float64],
     class_sums: NDArray[np.float64],
@@ -303,7 +228,7 @@ def _solve_face(
 class _WholeHessian:
     """The Hessian of a face, and its factor with a ridge and the constraint's square added."""
 
-    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: _Moves, fit_intercept: bool):
+    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool):
         self.matrix = K[np.ix_(place, place)] * (moves.direction @ moves.direction.T)
         size = float(np.abs(self.matrix.diagonal()).max())
         if size <= 0.0:
@@ -327,7 +252,7 @@ class _WholeHessian:
 class _ClasswiseHessian:
     """The same where hinges see single scores: ridge and square are added to the kernel matrix."""
 
-    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: _Moves, fit_intercept: bool):
+    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool):
         self.K, self.place, self.slot, self.k = K, place, moves.slot, moves.direction.shape[1]
         size = float(np.abs(K.diagonal()).max())
         system = K + size / len(K) if fit_intercept else K.copy()
@@ -344,27 +269,3 @@ class _ClasswiseHessian:
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solve with ridge and square."""
         return self.blocks.solve(right)
-
-
-def _clipped(losses: Losses, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.clip(dual, 0.0, losses.upper) if isinstance(losses, BoxLosses) else np.maximum(dual, 0.0)
-
-
-def _snapped(losses: Losses, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the point with the entries that are on their bound to rounding put there."""
-    if isinstance(losses, BoxLosses):
-        dual = np.where(dual <= 1e-14 * losses.upper, 0.0, dual)
-        return np.where(dual >= (1.0 - 1e-14) * losses.upper, losses.upper, dual)
-    return np.where(dual <= 1e-14 * losses.weight[:, None], 0.0, dual)
-
-
-def _pinned(
-    losses: Losses, reference: NDArray[np.float64], clipped: NDArray[np.float64], outside: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return the reference with the entries `outside` on their bounds; a simplex's largest slot keeps its sum."""
-    pinned = np.where(outside, clipped, reference)
-    if isinstance(losses, SimplexLosses):
-        rows = np.flatnonzero(outside.any(axis=1))
-        largest = np.where(outside[rows], -1.0, pinned[rows]).argmax(axis=1)
-        pinned[rows, largest] += losses.weight[rows] - pinned[rows].sum(axis=1)
-    return pinned

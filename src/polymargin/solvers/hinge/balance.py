@@ -10,16 +10,12 @@ and t minimises a smooth convex function of k - 1 unknowns (Newton). Entries at 
 optimum, where the free entries have zero gradient, the repair costs the dual objective only a second-order term.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, logit
 
 from polymargin.blocks import Blocks, OneBlock, total
-from polymargin.problems.hinge import BoxLosses, HingeProblem, SimplexLosses
-from polymargin.solvers.hinge._slots import row_sums
+from polymargin.problems.hinge import HingeProblem
+from polymargin.problems.hinge.polyhedral import MovableFace, PolyhedralDomain, polyhedral_domain
 
 _BLENDS = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
 _EXACT, _ROUNDING = 1e-13, 1e-11
@@ -37,80 +33,34 @@ def balanced_blocks(problems: Blocks, dual: Blocks) -> Blocks | None:
 
     Where the free entries cannot make up for the imbalance, all are drawn off their bounds a little first.
     """
-    usable = usable_pairs(*problems.reduce(_either, _present))
-    dual = dual.map(_cleared, problems, usable, keep=True)
+    present = problems.reduce(np.logical_or, _present)
+    dual = dual.map(_cleared, problems, present, keep=True)
     for blend in _BLENDS:
-        repaired = _on_face(problems, dual.map(_blended, problems, usable, blend, keep=True) if blend else dual)
+        repaired = _on_face(problems, dual.map(_blended, problems, present, blend, keep=True) if blend else dual)
         if repaired is not None:
             return repaired
     return None
 
 
-def resting_dual(losses: BoxLosses | SimplexLosses) -> NDArray[np.float64]:
-    """Return the dual point of no losses at all, for which R = 0 but for a tilt."""
-    if isinstance(losses, BoxLosses):
-        return np.zeros(losses.upper.shape)
-    dual = np.zeros((len(losses.weight), losses.n_classes))
-    dual[np.arange(len(dual)), losses.anchor] = losses.weight
-    return dual
+def _present(problem: HingeProblem) -> NDArray[np.bool_]:
+    return _domain(problem).present_pairs()
 
 
-def forced_to_zero(losses: BoxLosses, usable: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-    """Tell which entries are zero at every balanced point (because some costs are zero)."""
-    if usable is None:
-        usable = usable_pairs(_present_pairs(losses), losses.is_absolute)
-    return ~usable[losses.labels] | (losses.upper == 0)
-
-
-def usable_pairs(present: NDArray[np.bool_], is_absolute: bool) -> NDArray[np.bool_]:
-    """Tell which pairs (own class, class) of those `present` can be other than zero at a balanced point.
-
-    Weston-Watkins: u is a flow from class y to class j, and balance means circulation, so only arcs within a
-    strongly connected component carry any. Lee-Lin-Wahba: all columns have the same sum, so one empty column
-    empties all.
-    """
-    if present.all():
-        return present
-    if is_absolute:
-        return np.full(present.shape, bool(present.any(axis=0).all()))
-    component = connected_components(present, connection="strong")[1]
-    return component[:, None] == component[None, :]
-
-
-def _present_pairs(losses: BoxLosses) -> NDArray[np.bool_]:
-    present = np.zeros((losses.n_classes, losses.n_classes), dtype=bool)
-    np.logical_or.at(present, losses.labels, losses.upper > 0)
-    return present
-
-
-def _present(problem: HingeProblem) -> tuple[NDArray[np.bool_], bool]:
-    """Return the pairs of classes with hinges, and whether these see single scores; simplices have all pairs."""
-    if isinstance(problem.losses, BoxLosses):
-        return _present_pairs(problem.losses), problem.losses.is_absolute
-    return np.ones((problem.losses.n_classes, problem.losses.n_classes), dtype=bool), False
-
-
-def _either(
-    first: tuple[NDArray[np.bool_], bool], second: tuple[NDArray[np.bool_], bool]
-) -> tuple[NDArray[np.bool_], bool]:
-    return first[0] | second[0], first[1]
-
-
-def _cleared(dual: NDArray[np.float64], problem: HingeProblem, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
-    losses = problem.losses
-    return np.where(forced_to_zero(losses, usable), 0.0, dual) if isinstance(losses, BoxLosses) else dual
+def _cleared(dual: NDArray[np.float64], problem: HingeProblem, present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    losses = _domain(problem)
+    return losses.cleared(dual, losses.usable_pairs(present))
 
 
 def _blended(
-    dual: NDArray[np.float64], problem: HingeProblem, usable: NDArray[np.bool_], blend: float
+    dual: NDArray[np.float64], problem: HingeProblem, present: NDArray[np.bool_], blend: float
 ) -> NDArray[np.float64]:
     """Draw the point off its bounds, towards the centre."""
-    losses = problem.losses
-    if isinstance(losses, BoxLosses):
-        centre = np.where(forced_to_zero(losses, usable), 0.0, losses.upper / 2)
-    else:
-        centre = np.broadcast_to(losses.weight[:, None] / losses.n_classes, dual.shape)
-    return dual + blend * (centre - dual)
+    losses = _domain(problem)
+    return dual + blend * (losses.centre(losses.usable_pairs(present)) - dual)
+
+
+def _domain(problem: HingeProblem) -> PolyhedralDomain:
+    return polyhedral_domain(problem.losses, "Balancing by entropy")
 
 
 def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
@@ -152,91 +102,15 @@ def _column_sums(
     return ones @ R, ones @ np.abs(R)
 
 
-def _face(problem: HingeProblem, dual: NDArray[np.float64]) -> "_BoxFace | _SimplexFace":
-    losses = problem.losses
-    return _BoxFace.of(losses, dual) if isinstance(losses, BoxLosses) else _SimplexFace.of(losses, dual)
+def _face(problem: HingeProblem, dual: NDArray[np.float64]) -> MovableFace:
+    return _domain(problem).movable_face(dual)
 
 
-def _sums_at(
-    face: "_BoxFace | _SimplexFace", t: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+def _sums_at(face: MovableFace, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     return *face.sums(t), face.n_free
 
 
-def _moved(
-    dual: NDArray[np.float64], face: "_BoxFace | _SimplexFace", t: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _moved(dual: NDArray[np.float64], face: MovableFace, t: NDArray[np.float64]) -> NDArray[np.float64]:
     repaired = dual.copy()
     repaired[face.free] = face.entries(t)
     return repaired
-
-
-@dataclass(frozen=True, slots=True)
-class _BoxFace:
-    """The entries strictly within their bounds, as a function of the multipliers t."""
-
-    free: NDArray[np.bool_]
-    group: NDArray[np.intp]
-    directions: NDArray[np.float64]
-    bounds: NDArray[np.float64]
-    position: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, losses: BoxLosses, dual: NDArray[np.float64]) -> "_BoxFace":
-        upper, k = losses.upper, losses.n_classes
-        free = (dual > 0) & (dual < upper)
-        example, column = np.nonzero(free)
-        group = losses.labels[example] * k + column
-        bounds = upper[free]
-        return cls(free, group, losses.directions.reshape(k * k, k), bounds, logit(dual[free] / bounds))
-
-    @property
-    def n_free(self) -> int:
-        """Number of entries that can move."""
-        return len(self.bounds)
-
-    def _fractions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        return expit(self.position + (self.directions @ t)[self.group])
-
-    def entries(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the free entries at t."""
-        return self.bounds * self._fractions(t)
-
-    def sums(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
-        fraction, directions = self._fractions(t), self.directions
-        entries = self.bounds * fraction
-        slopes = np.bincount(self.group, entries * (1 - fraction), minlength=len(directions))
-        sums = np.bincount(self.group, entries, minlength=len(directions)) @ directions
-        return sums, directions.T @ (slopes[:, None] * directions)
-
-
-@dataclass(frozen=True, slots=True)
-class _SimplexFace:
-    """The blocks with more than one positive entry, as a function of the multipliers t."""
-
-    free: NDArray[np.intp]
-    weight: NDArray[np.float64]
-    start: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, losses: SimplexLosses, dual: NDArray[np.float64]) -> "_SimplexFace":
-        free = np.flatnonzero(row_sums((dual > 0).astype(np.float64)) > 1)
-        return cls(free, losses.weight[free], dual[free])
-
-    @property
-    def n_free(self) -> int:
-        """Number of blocks that can move."""
-        return len(self.free)
-
-    def entries(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the free blocks at t."""
-        block = self.start * np.exp(t - t.max())
-        block *= (self.weight / row_sums(block))[:, None]
-        return block
-
-    def sums(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
-        block = self.entries(t)
-        sums = np.ones(len(block)) @ block
-        return sums, np.diag(sums) - block.T @ (block / self.weight[:, None])

@@ -10,9 +10,9 @@ from scipy import sparse
 from polymargin._native.block_descent import sweep_dense, sweep_sparse
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced, resting_dual
+from polymargin.solvers.hinge.balance import balanced
 
 _BURST = 2e8
 """Multiplications between two looks at the clock: about a tenth of a second."""
@@ -51,6 +51,8 @@ class BlockDescent:
         """Return True if the solver can take `problem`, else the reason why not."""
         if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
             return is_hinge
+        if not problem.losses.is_compiled:
+            return "its losses must be hinges or maxima of single scores or of differences of scores."
         return accepts_kinds(problem.gram, FeatureGram)
 
     def solve(
@@ -73,7 +75,7 @@ class BlockDescent:
                 gap = (primal - dual) / max(1.0, abs(primal))
                 if gap < 0.99 * smallest:
                     smallest, newest = gap, epoch
-                elif epoch - newest > _PATIENCE:
+                elif epoch - newest > _PATIENCE or progress.is_hopeless():
                     progress.status = Status.STALLED
                     best.offer(descent.point())
                     break
@@ -107,7 +109,7 @@ class _Best:
 
 
 def _resting_point(problem: HingeProblem) -> HingePoint:
-    return HingePoint(resting_dual(problem.losses), np.zeros(problem.losses.n_classes))
+    return HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
 
 
 class _Descent:
@@ -135,7 +137,8 @@ class _Descent:
         stored = (
             problem.gram.features.nnz if sparse.issparse(problem.gram.features) else problem.gram.features.size
         )
-        self.burst = max(1, int(_BURST * len(self.squares) / (stored * losses.n_classes + 1)))
+        self.cost_of_a_visit = (stored / len(self.squares) + 1) * losses.n_classes
+        self.burst = max(1, int(_BURST / self.cost_of_a_visit))
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
@@ -148,6 +151,7 @@ class _Descent:
                 self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
                 self.scratch,
             )  # fmt: skip
+            progress.count("sweep", 2.0 * self.cost_of_a_visit * len(awake[first : first + self.burst]))
             if progress.out_of_time():
                 break
         half_norm = 0.5 * self._squared_norm()
@@ -183,15 +187,10 @@ def _bind_features(features: Any, R: NDArray[np.float64]) -> tuple[Any, tuple, N
     return sweep_dense, (np.ascontiguousarray(features),), np.ascontiguousarray(W.T)
 
 
-def _tables(losses: BoxLosses | SimplexLosses) -> tuple:
+def _tables(losses: Losses) -> tuple:
     """Return example, label and bounds of every block, offset, coupling, whether simplex, whether centred."""
-    if isinstance(losses, SimplexLosses):
-        return (
-            losses.example.astype(np.int32), losses.anchor.astype(np.int32), losses.weight[:, None],
-            losses.offset, 0.0, True, False,
-        )  # fmt: skip
-    labels = losses.labels.astype(np.int32)
-    lee = losses.is_absolute
-    upper = np.ascontiguousarray(losses.upper)
-    coupling = 1.0 / losses.n_classes if lee else -1.0
-    return np.arange(len(labels), dtype=np.int32), labels, upper, losses.offset, coupling, False, lee
+    of = polyhedral(losses, "Block descent")
+    tables = of.compiled_tables()
+    return (
+        tables.example, tables.label, tables.bound, of.offset, tables.coupling, tables.simplex, tables.centred,
+    )  # fmt: skip

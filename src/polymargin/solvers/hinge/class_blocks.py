@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dtrtri
 
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.hinge import Losses
 
 Array = NDArray[np.float64]
 
@@ -27,10 +27,9 @@ MAX_ENTRIES = 2**24
 """Entries that may be held for it: variables times rows."""
 
 
-def is_classwise(losses: BoxLosses | SimplexLosses, n_free: int, n_rows: int) -> bool:
+def is_classwise(losses: Losses, n_free: int, n_rows: int) -> bool:
     """Tell whether a face of `n_free` variables of `n_rows` examples is best taken class by class."""
-    absolute = isinstance(losses, BoxLosses) and losses.is_absolute
-    return absolute and MANY_FREE * n_rows < n_free <= MAX_ENTRIES / n_rows
+    return losses.sees_single_scores and MANY_FREE * n_rows < n_free <= MAX_ENTRIES / n_rows
 
 
 def operations(n_free: int, n_rows: int, n_classes: int) -> float:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from polymargin.gram import FeatureGram, LazyGram, kernel_root
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, PolyhedralLosses, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._kernel_point import KernelPoint
-from polymargin.solvers.hinge.active_set import identified, open_face, polish
+from polymargin.solvers.hinge.active_set import polish
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.class_blocks import is_classwise, operations
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -64,7 +64,9 @@ class Decomposition:
         if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
             return is_hinge
         losses = problem.losses
-        if isinstance(losses, SimplexLosses) and not losses.one_each:
+        if not losses.is_compiled:
+            return "its losses must be hinges or maxima of single scores or of differences of scores."
+        if not (losses.sees_single_scores or losses.sees_differences):
             return "it takes one maximum per example."
         return True
 
@@ -99,11 +101,9 @@ class Decomposition:
 
 def inner_loop(problem: HingeProblem) -> InnerLoop:
     """Choose the inner loop of a problem's losses."""
-    match problem.losses:
-        case BoxLosses() as losses if losses.is_absolute:
-            return LeeLoop(losses, problem.fit_intercept)
-        case _:
-            return RelativeLoop(problem)
+    if problem.losses.sees_single_scores:
+        return LeeLoop(boxes(problem.losses, "The loop of single scores"), problem.fit_intercept)
+    return RelativeLoop(problem)
 
 
 class _Run(KernelPoint):
@@ -130,6 +130,7 @@ class _Run(KernelPoint):
     def converged(self, blame: NDArray[np.float64]) -> bool:
         """Note the objectives; tell whether the tolerance is reached, and passed as far as is cheap."""
         dual = self.objective()
+        self.progress.work = self.work
         record = self.progress.record(dual + float(blame.sum()), dual)
         self.gap = record.gap
         if self.method:
@@ -197,7 +198,7 @@ class _Run(KernelPoint):
 
     def _size_of_face(self) -> tuple[int, int]:
         """Count the variables that are free or should be, and the examples that have any."""
-        face = open_face(self.losses, self.dual, self.H + self.intercept)
+        face = self.losses.open_face(self.dual, self.H + self.intercept)
         return int(face.sum()), int(face.any(axis=1).sum())
 
     def _ends_exactly(self) -> bool:
@@ -304,7 +305,7 @@ class _Run(KernelPoint):
     def _identify(self, point: HingePoint) -> None:
         """Go to the face next to an interior point, unless the point at hand is better."""
         F = self.gram.matmul(self.problem.coefficients(point.dual)) + point.intercept
-        dual = identified(self.losses, point.dual, F)
+        dual = self.losses.identified(point.dual, F)
         if self.problem.fit_intercept:  # what is missing is spread over all that is free, not filled into a few
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
@@ -382,8 +383,7 @@ class _Run(KernelPoint):
         return point, certificate
 
 
-def _spread(losses: BoxLosses | SimplexLosses, size: int) -> NDArray[np.intp]:
+def _spread(losses: PolyhedralLosses, size: int) -> NDArray[np.intp]:
     """Return examples of all classes, in proportion to their sizes."""
-    labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
     places = np.linspace(0, losses.n_examples - 1, size).astype(np.intp)
-    return np.argsort(labels, kind="stable")[places]
+    return np.argsort(losses.block_labels, kind="stable")[places]

@@ -30,9 +30,9 @@ from scipy import sparse
 from polymargin._native.proximal import proximal_step
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced, resting_dual
+from polymargin.solvers.hinge.balance import balanced
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,6 @@ _INEXACT = 0.3
 """Part of the slack up to which the smooth problem need not be solved more exactly."""
 _EXACTNESS = 1e-5
 """The same once the gap is small enough, for then W is given up for the dual point's own weights X'R."""
-_CHOLESKY_FEATURES = 1500
 _PATIENCE = 60
 """Newton steps without progress after which only rounding can be left."""
 
@@ -61,6 +60,8 @@ class FeatureNewton:
         """Return True if the solver can take `problem`, else the reason why not."""
         if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
             return is_hinge
+        if not problem.losses.is_compiled:
+            return "its losses must be hinges or maxima of single scores or of differences of scores."
         return accepts_kinds(problem.gram, FeatureGram)
 
     def solve(
@@ -137,22 +138,17 @@ class _Smoothed:
 
     def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None):
         assert isinstance(problem.gram, FeatureGram)
-        losses = problem.losses
+        losses = self.losses = polyhedral(problem.losses, "Newton's method on features")
         self.problem, self.progress = problem, progress
         features = problem.gram.features
         self.X: Any = features if sparse.issparse(features) else np.asarray(features, dtype=np.float64)
         self.k = losses.n_classes
-        self.simplex = isinstance(losses, SimplexLosses)
-        self.absolute = not isinstance(losses, SimplexLosses) and losses.is_absolute
-        if isinstance(losses, SimplexLosses):
-            self.example, self.label = losses.example.astype(np.int32), losses.anchor.astype(np.int32)
-            self.bound = np.ascontiguousarray(losses.weight[:, None])
-        else:
-            self.example, self.label = np.arange(losses.n_examples, dtype=np.int32), losses.labels.astype(np.int32)
-            self.bound = np.ascontiguousarray(losses.upper)
+        tables = losses.compiled_tables()
+        self.simplex, self.absolute = tables.simplex, tables.centred
+        self.example, self.label, self.bound = tables.example, tables.label, tables.bound
         self.width = _FIRST_WIDTH * losses.offset
         self.damping = 1e-3 * float(self.bound.sum()) / self.width
-        self.centre = resting_dual(losses) if start is None else start.dual
+        self.centre = losses.resting_dual() if start is None else start.dual
         self.preconditioner: Callable[[Array], Array] | None = None
 
     def first(self, start: HingePoint | None) -> _Iterate:
@@ -173,11 +169,12 @@ class _Smoothed:
 
     def answer(self, F: Array) -> _Answer:
         """Return the dual point that answers the scores `F`."""
+        self.progress.count("entry", 2.0 * self.centre.size)
         alpha, free = np.empty_like(self.centre), np.empty(self.centre.shape, dtype=np.uint8)
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt
         loss, slack = proximal_step(
-            F, self.example, self.label, self.bound, self.centre, self.problem.losses.offset, self.absolute,
+            F, self.example, self.label, self.bound, self.centre, self.losses.offset, self.absolute,
             self.width, alpha, free, R,
         )  # fmt: skip
         return _Answer(alpha, free, R, loss, slack)
@@ -190,7 +187,7 @@ class _Smoothed:
         if self.problem.fit_intercept:
             gradient[-1] = -answer.R.sum(axis=0)
             # no less than <b, 1'R>, and what balancing the columns may cost the dual
-            price = self.problem.losses.offset + float(np.abs(b).max())
+            price = self.losses.offset + float(np.abs(b).max())
             inexact += price * float(np.abs(gradient[-1]).sum())
         primal = 0.5 * float(np.vdot(W, W)) + answer.loss
         if self.problem.tilt is not None:
@@ -240,7 +237,7 @@ class _Smoothed:
         """Balance the dual point and certify it with the intercepts."""
         dual = balanced(self.problem, iterate.alpha) if self.problem.fit_intercept else iterate.alpha
         if dual is None:
-            dual = resting_dual(self.problem.losses)
+            dual = self.losses.resting_dual()
         point = HingePoint(dual, iterate.b - iterate.b.mean())
         return point, self.problem.certify(point)
 
@@ -253,6 +250,7 @@ class _Curvature:
         blocks = np.flatnonzero(n_free > (1 if model.simplex else 0))
         self.model = model
         self.X: Any = model.X[model.example[blocks]]
+        self.stored = self.X.nnz if sparse.issparse(self.X) else self.X.size
         self.mask = iterate.free[blocks].astype(np.float64)
         self.weight = self.mask * (model.bound[blocks] / model.width)
         self.own = np.arange(len(blocks)), model.label[blocks]
@@ -263,6 +261,8 @@ class _Curvature:
 
     def product(self, V: Array) -> Array:
         """Multiply by `V` (p + 1, k)."""
+        self.model.progress.count("product", 2.0 * self.stored * V.shape[1])
+        self.model.progress.count("entry", 3.0 * self.mask.size)
         pull = self._through_losses(np.asarray(self.X @ V[:-1]) + V[-1])
         product = np.empty_like(V)
         product[:-1] = V[:-1] + self.X.T @ pull
@@ -295,13 +295,9 @@ class _Curvature:
         return diagonals
 
     def preconditioner(self) -> Callable[[Array], Array]:
-        """Return a solver with the matrix's class-by-class part: factored, or its diagonal for many features."""
-        p, k = self.X.shape[1], self.model.k
+        """Return a solver with the matrix's class-by-class part."""
+        k = self.model.k
         diagonals = self._diagonals()
-        if p > _CHOLESKY_FEATURES:
-            squares = self.X.multiply(self.X) if sparse.issparse(self.X) else self.X**2
-            jacobi = np.vstack([1.0 + squares.T @ diagonals, self.floor + diagonals.sum(axis=0)])
-            return lambda V: _centred(V / jacobi)
         factors = [self._factor(diagonals[:, j]) for j in range(k)]
         return lambda V: _centred(
             np.column_stack([scipy.linalg.cho_solve(factors[j], V[:, j], check_finite=False) for j in range(k)])
@@ -316,6 +312,8 @@ class _Curvature:
         part = self.X[rows].toarray() if sparse.issparse(self.X) else self.X[rows]
         scaled = np.hstack([part * root, root if self.fit_intercept else np.zeros_like(root)])
         matrix = scaled.T @ scaled
+        self.model.progress.count("product", float(scaled.size) * len(matrix))
+        self.model.progress.count("factor", len(matrix) ** 3 / 3.0)
         matrix.flat[:: len(matrix) + 1] += np.append(np.ones(len(matrix) - 1), self.floor)
         return scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
 

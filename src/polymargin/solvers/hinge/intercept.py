@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin._native.relative import cheapest_cycle
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.hinge import PolyhedralLosses, boxes
 from polymargin.solvers.hinge.moves import NONE, class_arcs
 
 _SAME_WEIGHT = 1e-11
@@ -14,7 +14,7 @@ _SAME_WEIGHT = 1e-11
 
 
 def central_intercept(
-    losses: BoxLosses | SimplexLosses,
+    losses: PolyhedralLosses,
     dual: NDArray[np.float64],
     H: NDArray[np.float64],
     *,
@@ -25,22 +25,20 @@ def central_intercept(
     A `guess` makes it faster where it is good; with it b may be another minimiser than the central one. For
     relative losses b is that of the dual point: exact where it is optimal, rough elsewhere.
     """
-    match losses:
-        case BoxLosses() if losses.is_absolute:
-            G = -losses.margins(H)
-            reach = 0.05 * losses.offset
-            for _ in range(3):
-                if guess is None:
-                    break
-                b = quantile_intercept(G, losses.upper, window=(guess - reach, guess + reach))
-                if b is not None:
-                    return b
-                reach *= 4.0
-            return cast(NDArray[np.float64], quantile_intercept(G, losses.upper))
-        case _:
-            arcs, _ = class_arcs(losses, dual, H)
-            optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
-            return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
+    if not losses.sees_single_scores:
+        arcs, _ = class_arcs(losses, dual, H)
+        optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
+        return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
+    G, upper = -losses.margins(H), boxes(losses, "The intercept by quantiles").upper
+    reach = 0.05 * losses.offset
+    for _ in range(3):
+        if guess is None:
+            break
+        b = quantile_intercept(G, upper, window=(guess - reach, guess + reach))
+        if b is not None:
+            return b
+        reach *= 4.0
+    return cast(NDArray[np.float64], quantile_intercept(G, upper))
 
 
 def quantile_intercept(

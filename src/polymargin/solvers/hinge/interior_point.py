@@ -57,6 +57,9 @@ SHARE = 0.25
 MOST_FAILURES = 6
 """Times in a row that such a restriction may turn out to be too tight, after which there is none."""
 
+ENTRIES_VISITED = 20
+"""Times that an iteration goes over all slots, about."""
+
 PROMISE = 0.3
 """Part of the improvement foretold by the losses near a kink that all losses together must show."""
 
@@ -78,6 +81,8 @@ class InteriorPoint:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
+        if isinstance(problem, HingeProblem) and problem.losses.shape == "other":
+            return "its losses must be hinges or maxima."
         if isinstance(problem, HingeProblem) and self.features is None:
             return accepts_kinds(problem.gram, FeatureGram)
         return accepts_kinds(problem, HingeProblem, PartitionedHinge)
@@ -122,6 +127,7 @@ class InteriorPoint:
                 if idle == PATIENCE or short == MOST_SHORT_STEPS:
                     progress.status = Status.STALLED
                     break
+                _count_iteration(progress, model)
                 try:
                     short = short + 1 if _predictor_corrector(system) < 0.05 else 0
                 except np.linalg.LinAlgError:
@@ -163,6 +169,24 @@ class InteriorPoint:
         if self._model is None or not self._model.fits(problem):
             self._model = Model(problem, self.features)
         return self._model.tilted(problem)
+
+
+def operations_per_iteration(n: int, p: int, n_classes: int, n_atoms: int) -> tuple[float, float]:
+    """Return the operations of products and of factorisations, for n rows of p features, the constant included."""
+    if n_atoms == n_classes:  # the classes fall apart but for their zero sum
+        return float(n_atoms) * n * p**2, float(n_classes) * p**3
+    unknowns = p * (n_classes - 1)
+    return float(n_atoms) * (n * p**2 + unknowns**2), unknowns**3 / 3.0
+
+
+def _count_iteration(progress: Progress, model: "Model | PartitionedModel") -> None:
+    if isinstance(model, PartitionedModel):
+        return
+    (n, p), k = model.features.shape, len(model.unknowns.basis)
+    products, factors = operations_per_iteration(n, p, k, len(model.slots.atoms))
+    progress.count("product", products)
+    progress.count("factor", factors)
+    progress.count("entry", ENTRIES_VISITED * model.slots.offsets.size)
 
 
 def _keeps_promise(settings: Settings, foretold: float, primal: float) -> bool:

@@ -24,7 +24,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from polymargin.gram import DenseGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -89,7 +89,7 @@ class KernelInteriorPoint:
         if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
             return is_hinge
         losses = problem.losses
-        if not (isinstance(losses, BoxLosses) and losses.is_absolute):
+        if not losses.sees_single_scores:
             return "its hinges must see single scores, as those of loss='lee' do."
         return accepts_kinds(problem.gram, DenseGram)
 
@@ -135,9 +135,8 @@ class _Path:
     """An iterate: variables u, multipliers of their bounds and of the class sums, and the scores H = K u P."""
 
     def __init__(self, problem: HingeProblem, progress: Progress, start: _Iterate | None):
-        assert isinstance(problem.losses, BoxLosses)
-        self.problem, self.losses, self.progress = problem, problem.losses, progress
-        self.upper = problem.losses.upper
+        self.losses = boxes(problem.losses, "The interior point on a kernel matrix")
+        self.problem, self.progress, self.upper = problem, progress, self.losses.upper
         self.open = self.upper > 0
         self.matrix = _dense(problem).matrix.astype(np.float32)
         self.tau = TAU if problem.fit_intercept else 0.0
@@ -155,7 +154,7 @@ class _Path:
         direction = self.upper * (totals.min() / totals) if self.tau else self.upper
         R = _centred(direction)
         H = self.problem.gram.matmul(R)
-        curvature, slope = float(np.vdot(R, H)), self.losses.dual_linear(direction)
+        curvature, slope = float(np.vdot(R, H)), self.losses.dual_value(direction)
         # no nearer to zero than this: from a corner the first steps would be short
         share = float(np.clip(slope / max(curvature, slope), 0.02, 0.5))
         u, H = share * direction, share * H

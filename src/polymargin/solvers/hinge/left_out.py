@@ -8,15 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from polymargin.coding import zero_sum_basis
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.left_out_by_class import score_changes
-
-AT_BOUND = 1e-8
-"""Distance from a bound, relative to the size of the box or simplex, up to which a variable surely is at it."""
-
-LEFT_INSIDE = 1e-3
-"""Part of its bound up to which a variable that is not free may be nothing but an interior point's distance."""
 
 RIDGE = 1e-8
 """Relative ridge that makes a singular kernel matrix of the free variables factorisable.
@@ -36,10 +30,11 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     """
     R = problem.coefficients(point.dual)
     scores = problem.gram.matmul(R) + point.intercept
-    support = _support(problem.losses, point.dual, R, scores)
+    losses = polyhedral(problem.losses, "Leaving out with a frozen active set")
+    support = losses.support(point.dual, R, scores)
     if len(support) == 0:
         return scores
-    example, direction = free_directions(problem.losses, point.dual, scores)
+    example, direction = losses.free_directions(point.dual, scores)
     changes = _changes_by_class(problem, support, example, direction, -R[support])
     if changes is not None:
         scores[support] += changes
@@ -60,49 +55,8 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
 def support_rows(problem: HingeProblem, point: HingePoint) -> NDArray[np.intp]:
     """Return the rows that the scores depend on at the solution next to a point."""
     R = problem.coefficients(point.dual)
-    return _support(problem.losses, point.dual, R, problem.gram.matmul(R) + point.intercept)
-
-
-def _support(
-    losses: BoxLosses | SimplexLosses,
-    dual: NDArray[np.float64],
-    R: NDArray[np.float64],
-    scores: NDArray[np.float64],
-) -> NDArray[np.intp]:
-    used = R != 0
-    if isinstance(losses, BoxLosses):
-        large = dual > LEFT_INSIDE * losses.upper
-        used = used & (free_entries(losses, dual, scores) | large).any(axis=1, keepdims=True)
-    return np.flatnonzero(used.any(axis=1))
-
-
-def free_directions(
-    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], scores: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the directions along which a dual point can move both ways, (m, k), and their examples (m,).
-
-    Moving multiplier a by t changes the coefficients of its example by ``-t direction[a]``. Of the distance from
-    the bound and that from the margin, one is zero at a solution; near one, as an interior-point method leaves
-    it, the smaller of the two, in units of the box and of the margin, tells which.
-    """
-    if isinstance(losses, BoxLosses):
-        example, hinge = np.nonzero(free_entries(losses, dual, scores))
-        return example, losses.directions[losses.labels[example], hinge]
-    margins = losses.margins(scores) / losses.offset
-    below = margins.max(axis=1, keepdims=True) - margins
-    positive = dual > np.maximum(AT_BOUND, below) * losses.weight[:, None]
-    largest = dual.argmax(axis=1)
-    positive[np.arange(len(dual)), largest] = False
-    pair, slot = np.nonzero(positive)
-    identity = np.eye(losses.n_classes)
-    return losses.example[pair], identity[slot] - identity[largest[pair]]
-
-
-def free_entries(losses: BoxLosses, dual: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which variables of boxes are free, and thus have their hinges on the margin."""
-    margins = losses.margins(scores) / losses.offset
-    inside = np.minimum(dual, losses.upper - dual)
-    return inside > np.maximum(AT_BOUND, np.abs(margins)) * losses.upper
+    scores = problem.gram.matmul(R) + point.intercept
+    return polyhedral(problem.losses, "Finding support vectors").support(point.dual, R, scores)
 
 
 class _InverseSystem:

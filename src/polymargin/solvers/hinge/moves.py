@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin._native.relative import class_moves
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.hinge import PolyhedralLosses
 
 NONE = 1e300
 """A bound that is none, and the rate of a move that is not allowed."""
@@ -21,24 +21,21 @@ NONE = 1e300
 _ROUNDING = 1e-13
 
 
-def own_class(losses: BoxLosses | SimplexLosses) -> NDArray[np.bool_]:
+def own_class(losses: PolyhedralLosses) -> NDArray[np.bool_]:
     """Mark the class of every example, (n, k)."""
-    labels = losses.labels if isinstance(losses, BoxLosses) else losses.anchor
-    return labels[:, None] == np.arange(losses.n_classes)
+    return losses.block_labels[:, None] == np.arange(losses.n_classes)
 
 
 def coefficient_bounds(
-    losses: BoxLosses | SimplexLosses,
+    losses: PolyhedralLosses,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the bounds (n, k) of the coefficients R."""
-    own = own_class(losses)
-    if isinstance(losses, BoxLosses):
-        return np.where(own, -NONE, -losses.upper), np.where(own, NONE, 0.0)
-    return np.full(own.shape, -NONE), np.where(own, losses.weight[:, None], 0.0)
+    """Return the bounds (n, k) of the coefficients R, as the compiled loop takes them."""
+    lower, upper = losses.coefficient_bounds()
+    return np.maximum(lower, -NONE), np.minimum(upper, NONE)
 
 
 def movable(
-    losses: BoxLosses | SimplexLosses, R: NDArray[np.float64], H: NDArray[np.float64]
+    losses: PolyhedralLosses, R: NDArray[np.float64], H: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the gradient (n, k) at the scores `H` where R may grow, and where it may shrink; else +-1e300."""
     lower, upper = coefficient_bounds(losses)
@@ -49,7 +46,7 @@ def movable(
 
 
 def class_arcs(
-    losses: BoxLosses | SimplexLosses, dual: NDArray[np.float64], H: NDArray[np.float64]
+    losses: PolyhedralLosses, dual: NDArray[np.float64], H: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return the lowest rates (k, k) at which examples can move weight from a class to another, and whose."""
     up, down = movable(losses, losses.coefficients(dual), H)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin._native.relative import RelativeWorkingSet, cheapest_cycle
-from polymargin.problems.hinge import BoxLosses, HingeProblem
+from polymargin.problems.hinge import HingeProblem, polyhedral
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.moves import class_arcs, coefficient_bounds, movable, own_class
 from polymargin.solvers.hinge.working_set import Burst, check_curvature
@@ -16,7 +16,8 @@ class RelativeLoop:
     takes_all = True
 
     def __init__(self, problem: HingeProblem):
-        self.problem, self.losses = problem, problem.losses
+        self.problem = problem
+        self.losses = polyhedral(problem.losses, "The loop of exchanges")
 
     def start(self) -> NDArray[np.float64]:
         """Return the point of zero coefficients."""
@@ -24,11 +25,7 @@ class RelativeLoop:
 
     def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the point within its bounds and with class sums of zero; the start if they cannot be had."""
-        if isinstance(self.losses, BoxLosses):
-            dual = np.clip(dual, 0.0, self.losses.upper)
-        else:
-            dual = np.maximum(dual, 0.0)
-            dual *= self.losses.weight[:, None] / dual.sum(axis=1, keepdims=True)
+        dual = self.losses.within_bounds(dual)
         if not self.problem.fit_intercept:
             return dual
         repaired = balanced(self.problem, dual)

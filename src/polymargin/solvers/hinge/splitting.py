@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -60,7 +60,7 @@ class Splitting:
         if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
             return is_hinge
         losses = problem.losses
-        if not (isinstance(losses, BoxLosses) and losses.is_absolute):
+        if not losses.sees_single_scores:
             return "its hinges must see single scores, as those of loss='lee' do."
         return accepts_kinds(problem.gram, DenseGram)
 
@@ -103,9 +103,7 @@ class _Iterate:
     """The state t (k, n), and the matrix that takes it on."""
 
     def __init__(self, problem: HingeProblem, start: HingePoint, precision: type[np.float32] | type[np.float64]):
-        assert isinstance(problem.losses, BoxLosses)
-        assert isinstance(problem.gram, DenseGram)
-        self.problem, self.losses, self.precision = problem, problem.losses, precision
+        self.problem, self.losses, self.precision = problem, boxes(problem.losses, "Splitting"), precision
         self.intercept = start.intercept
         H = problem.gram.matmul(problem.coefficients(start.dual))
         margins = self.losses.margins(H + start.intercept)
@@ -170,9 +168,9 @@ def _penalty(problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[
 
     The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to 100.
     """
-    assert isinstance(problem.losses, BoxLosses)
     curvature = float(problem.gram.diagonal().mean())
-    ratio = float(np.linalg.norm(margins[problem.losses.upper > 0])) / max(float(np.linalg.norm(dual)), 1e-300)
+    used = problem.losses.sizes > 0
+    ratio = float(np.linalg.norm(margins[used])) / max(float(np.linalg.norm(dual)), 1e-300)
     return PENALTY * curvature * float(np.sqrt(np.clip(ratio / curvature, 1e-6, 1.0)))
 
 

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram, pivoted_cholesky
-from polymargin.problems.hinge import HingePoint, HingeProblem, SimplexLosses
-from polymargin.problems.robust import CurvedLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem, simplices
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._slots import Array, SimplexSlots, row_sums
 from polymargin.solvers.hinge.balance import balanced
@@ -108,9 +107,7 @@ class _Model:
         self.problem = problem
         self.tuning = tuning
         self.gram = problem.gram
-        if not isinstance(problem.losses, SimplexLosses) or isinstance(problem.losses, CurvedLosses):
-            raise TypeError("The proximal Newton method is for maxima over simplices.")
-        self.slots = SimplexSlots(problem.losses)
+        self.slots = SimplexSlots(simplices(problem.losses, "The proximal Newton method"))
         k = problem.losses.n_classes
         self.tilt = np.zeros((problem.gram.n, k)) if problem.tilt is None else problem.tilt
         self.basis = zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))

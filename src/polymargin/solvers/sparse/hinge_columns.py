@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.problems.hinge import BoxLosses, SimplexLosses
+from polymargin.problems.hinge import PolyhedralLosses, hinges, simplices
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +22,25 @@ class HingeColumns:
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, losses: BoxLosses | SimplexLosses) -> "HingeColumns":
+    def of(cls, of: PolyhedralLosses) -> "HingeColumns":
         """List the hinges of the losses, those of an example together."""
-        if isinstance(losses, BoxLosses):
+        if of.shape == "box":
+            losses = hinges(of, "The cutting-plane method")
             example, slot = map(np.ascontiguousarray, np.nonzero(losses.upper))
             upper = losses.upper[example, slot]
             return cls(
                 example, slot, losses.labels[example], upper, losses.directions, losses.offset, None,
                 losses.upper.shape,
             )  # fmt: skip
-        k = losses.n_classes
-        assert np.array_equal(losses.example, np.arange(losses.n_examples)), "one simplex per example"
-        example, slot = map(np.ascontiguousarray, np.nonzero(losses.anchor[:, None] != np.arange(k)))
+        maxima = simplices(of, "The cutting-plane method")
+        if not maxima.one_each:
+            raise TypeError("The cutting-plane method needs one maximum for each example.")
+        k = maxima.n_classes
+        example, slot = map(np.ascontiguousarray, np.nonzero(maxima.anchor[:, None] != np.arange(k)))
         directions = np.eye(k)[None, :, :] - np.eye(k)[:, None, :]
         return cls(
-            example, slot, losses.anchor[example], losses.weight[example], directions, losses.offset,
-            losses.weight, (losses.n_examples, k),
+            example, slot, maxima.anchor[example], maxima.weight[example], directions, maxima.offset,
+            maxima.weight, (maxima.n_examples, k),
         )  # fmt: skip
 
     def along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:

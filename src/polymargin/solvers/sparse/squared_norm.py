@@ -1,6 +1,5 @@
 """Sparse machines whose penalty is a multiple of the squares: hinge machines with another C."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, SimplexLosses
+from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.contract import (
     Accepted,
@@ -31,11 +30,11 @@ class SquaredNorm:
 
     Attributes
     ----------
-    choose : returns the solver of a hinge machine.
+    machine : solver of hinge machines.
     """
 
     name: ClassVar[str] = "squared_norm"
-    choose: Callable[[HingeProblem], Solver]
+    machine: Solver
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the penalty is a multiple of the sum of squares, else the reason why not."""
@@ -62,11 +61,11 @@ class SquaredNorm:
         rotated = problem.X
         if p > n and not sparse.issparse(problem.X):
             rotated = scipy.linalg.qr(problem.X.T, mode="r")[0][:n].T
-        machine = HingeProblem(FeatureGram(rotated), _scaled(problem.losses, C))
+        machine = HingeProblem(FeatureGram(rotated), problem.losses.scaled(C))
         begin = None if start is None else HingePoint(C * start.dual, start.intercept)
         # the gap is relative to max(1, primal), and a multiple of the problem may multiply it
         tighter = replace(settings, tol=settings.tol / max(1.0, factor))
-        found = at_rest(self.choose(machine).solve, machine, tighter, start=begin, observer=observer)
+        found = at_rest(self.machine.solve, machine, tighter, start=begin, observer=observer)
         machine = HingeProblem(FeatureGram(problem.X), machine.losses)
         inner = machine.certify(found.point)
         coef = safe_sparse_dot(machine.coefficients(found.point.dual).T, problem.X, dense_output=True)
@@ -78,9 +77,3 @@ class SquaredNorm:
         if solution.status is Status.INTERRUPTED:
             raise Interrupted(solution)
         return solution
-
-
-def _scaled(losses: BoxLosses | SimplexLosses, C: float) -> BoxLosses | SimplexLosses:
-    if isinstance(losses, BoxLosses):
-        return replace(losses, upper=C * losses.upper)
-    return replace(losses, weight=C * losses.weight)

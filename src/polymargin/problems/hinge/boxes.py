@@ -1,0 +1,339 @@
+"""Sums of hinges: every dual variable has a box of its own."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, logit
+
+from polymargin.problems.hinge.losses import Array, Losses
+from polymargin.problems.hinge.polyhedral import (
+    AT_BOUND,
+    LEFT_INSIDE,
+    CompiledTables,
+    Moves,
+    PolyhedralLosses,
+)
+from polymargin.problems.hinge.tables import Table, differences, single_scores
+
+
+@dataclass(frozen=True, slots=True)
+class BoxLosses(PolyhedralLosses):
+    """``sum_ij upper_ij [offset + <directions[y_i, j], f_i>]_+`` with dual variables ``0 <= u <= upper``.
+
+    Attributes
+    ----------
+    labels : (n,) class codes y.
+    upper : (n, hinges) weights of the hinges; zero where there is none.
+    directions : (k, hinges, k): `directions[y, j]` is what hinge j of an example of class y sees.
+    offset : the margin.
+    """
+
+    labels: NDArray[np.intp]
+    upper: Array
+    directions: Array
+    offset: float
+    _single: bool = field(init=False, repr=False)
+    _differences: bool = field(init=False, repr=False)
+
+    shape = "box"
+
+    def __post_init__(self) -> None:
+        k = self.directions.shape[2]
+        square = self.directions.shape == (k, k, k)
+        object.__setattr__(self, "_single", square and bool((self.directions == single_scores(k)).all()))
+        object.__setattr__(self, "_differences", square and bool((self.directions == differences(k)).all()))
+
+    @property
+    def n_examples(self) -> int:  # type: ignore[override]
+        """Number of examples."""
+        return self.upper.shape[0]
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """Number of classes."""
+        return self.directions.shape[2]
+
+    @property
+    def block_labels(self) -> NDArray[np.intp]:
+        """Class of every example."""
+        return self.labels
+
+    @property
+    def sizes(self) -> Array:
+        """Weights of the hinges."""
+        return self.upper
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of all hinges."""
+        return float(self.upper.sum())
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the compiled loops know the table."""
+        return self._single or self._differences
+
+    @property
+    def sees_single_scores(self) -> bool:
+        """Whether hinge j sees the score of class j alone (Lee, Lin & Wahba)."""
+        return self._single
+
+    @property
+    def sees_differences(self) -> bool:
+        """Whether hinge j sees what the score of class j is above that of the own class (Weston & Watkins)."""
+        return self._differences
+
+    def restricted(self, rows: NDArray[np.intp]) -> Self:
+        """Return the losses of the examples `rows`."""
+        return replace(self, labels=self.labels[rows], upper=self.upper[rows])
+
+    def scaled(self, factor: float) -> Self:
+        """Return `factor` times the losses."""
+        return replace(self, upper=factor * self.upper)
+
+    def slopes(self, F: Array) -> Array:
+        """Linear part of the arguments of the hinges at the scores `F`."""
+        if self._single:
+            return F @ self.directions[0].T
+        if self._differences:
+            return F - F[np.arange(len(F)), self.labels][:, None]
+        return Table(self.directions).slopes(self.labels, F)
+
+    def margins(self, F: Array) -> Array:
+        """Arguments of the hinges at the scores `F`."""
+        return self.offset + self.slopes(F)
+
+    def value(self, F: Array) -> float:
+        """Sum of the losses at the scores `F`."""
+        return float(np.vdot(self.upper, np.maximum(self.margins(F), 0.0)))
+
+    def coefficients(self, dual: Array) -> Array:
+        """Return the coefficients R that a dual point stands for."""
+        if self._single:
+            return -dual @ self.directions[0]
+        if not self._differences:
+            return -Table(self.directions).pull(self.labels, dual)
+        R, rows = -dual, np.arange(len(dual))
+        R[rows, self.labels] = 0.0
+        R[rows, self.labels] = -(R @ np.ones(self.n_classes))
+        return R
+
+    def dual_of(self, R: Array) -> Array:
+        """Return the dual point of given coefficients; the own class, which has no hinge, gets zero."""
+        if not self.is_compiled:
+            return Losses.dual_of(self, R)
+        own = self.labels[:, None] == np.arange(self.n_classes)
+        # R = mean of u - u where the hinges see single scores; else -u, and the own class makes up the row
+        mean = R[own][:, None] if self._single else 0.0
+        return np.where(own, 0.0, mean - R)
+
+    def dual_value(self, dual: Array) -> float:
+        """Linear part of the dual objective."""
+        return self.offset * float(dual.sum())
+
+    def violation(self, dual: Array) -> tuple[float, float]:
+        """Largest violation of the box, and the largest bound, to which it is relative."""
+        worst = max(float(-dual.min(initial=0.0)), float((dual - self.upper).max(initial=0.0)))
+        return worst, float(self.upper.max(initial=0.0))
+
+    def resting_dual(self) -> Array:
+        """Return zero."""
+        return np.zeros(self.upper.shape)
+
+    def proximal(self, margins: Array, centre: Array, width: float) -> Array:
+        """Return the step from the centre along the margins, clipped to the boxes."""
+        return np.clip(centre + self.upper * margins / width, 0.0, self.upper)
+
+    def proximal_slopes(self, margins: Array, centre: Array, width: float) -> Array:
+        """Return the derivatives of `proximal`: zero where it clips."""
+        dual = self.proximal(margins, centre, width)
+        free = np.where((dual > 0.0) & (dual < self.upper), self.upper / width, 0.0)
+        return free[:, :, None] * np.eye(free.shape[1])
+
+    def gap_per_example(self, dual: Array, F: Array) -> Array:
+        """Return every example's part in the gap."""
+        margins = self.margins(F)
+        slack = -np.einsum("ij,ij->i", dual, margins)
+        return slack + np.einsum("ij,ij->i", self.upper, np.maximum(margins, 0.0))
+
+    def within_bounds(self, dual: Array) -> Array:
+        """Return the point clipped to its boxes."""
+        return np.clip(dual, 0.0, self.upper)
+
+    def clipped(self, dual: Array) -> Array:
+        """Return the point clipped to its boxes."""
+        return np.clip(dual, 0.0, self.upper)
+
+    def snapped(self, dual: Array) -> Array:
+        """Return the point with the entries that are on their bound to rounding put there."""
+        dual = np.where(dual <= 1e-14 * self.upper, 0.0, dual)
+        return np.where(dual >= (1.0 - 1e-14) * self.upper, self.upper, dual)
+
+    def pinned(self, reference: Array, clipped: Array, outside: NDArray[np.bool_]) -> Array:
+        """Return the reference with the entries `outside` on their bounds."""
+        return np.where(outside, clipped, reference)
+
+    def room(self, dual: Array, candidate: Array) -> Array:
+        """Return how often the way to the candidate fits into the boxes."""
+        difference = candidate - dual
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(difference < 0, -dual / difference, np.inf)
+            return np.where(difference > 0, (self.upper - dual) / difference, room)
+
+    def open_face(self, dual: Array, F: Array) -> NDArray[np.bool_]:
+        """Return which variables are free or would leave their bound."""
+        margins = self.margins(F)
+        noise = 1e-12 * float(np.abs(margins).max())
+        leaving = np.where(dual <= 0, margins > -noise, margins < noise)
+        return (self.upper > 0) & (leaving | ((dual > 0) & (dual < self.upper)))
+
+    def identified(self, dual: Array, F: Array) -> Array:
+        """Return the point with variables on their bounds that are nearer there than their margin to zero."""
+        margins = self.margins(F)
+        share = dual / np.where(self.upper > 0, self.upper, 1.0)
+        dual = np.where(share < -margins, 0.0, dual)
+        return np.where(1.0 - share < margins, self.upper, dual)
+
+    def moves(self, dual: Array, face: NDArray[np.bool_]) -> Moves:
+        """Return the moves of a face, one for each variable."""
+        example, slot = np.nonzero(face)
+        direction = -self.directions[self.labels[example], slot]
+        return Moves(example, slot, None, direction, np.full(len(example), self.offset))
+
+    def free_entries(self, dual: Array, F: Array) -> NDArray[np.bool_]:
+        """Return which variables are free, and thus have their hinges on the margin."""
+        margins = self.margins(F) / self.offset
+        inside = np.minimum(dual, self.upper - dual)
+        return inside > np.maximum(AT_BOUND, np.abs(margins)) * self.upper
+
+    def support(self, dual: Array, R: Array, F: Array) -> NDArray[np.intp]:
+        """Return the examples that the scores depend on at the solution next to a point."""
+        large = dual > LEFT_INSIDE * self.upper
+        used = (R != 0) & (self.free_entries(dual, F) | large).any(axis=1, keepdims=True)
+        return np.flatnonzero(used.any(axis=1))
+
+    def free_directions(self, dual: Array, F: Array) -> tuple[NDArray[np.intp], Array]:
+        """Return the directions of the free variables, and their examples."""
+        example, hinge = np.nonzero(self.free_entries(dual, F))
+        return example, self.directions[self.labels[example], hinge]
+
+    def clearly_inside(self, dual: Array) -> bool:
+        """Tell whether no variable is near its upper bound."""
+        return bool((dual <= 0.99 * self.upper).all())
+
+    def enlarged(self, dual: Array, factor: float) -> Array:
+        """Return the multiple."""
+        return factor * dual
+
+    def present_pairs(self) -> NDArray[np.bool_]:
+        """Tell which pairs (own class, hinge) have a positive weight."""
+        present = np.zeros(self.directions.shape[:2], dtype=bool)
+        np.logical_or.at(present, self.labels, self.upper > 0)
+        return present
+
+    def usable_pairs(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Tell which pairs (own class, hinge) can be other than zero at a balanced point.
+
+        Weston-Watkins: u is a flow from class y to class j, and balance means circulation, so only arcs within a
+        strongly connected component carry any. Lee-Lin-Wahba: all columns have the same sum, so one empty column
+        empties all. Of other tables nothing is known beforehand.
+        """
+        if present.all():
+            return present
+        if self._single:
+            return np.full(present.shape, bool(present.any(axis=0).all()))
+        if not self._differences:
+            return present
+        component = connected_components(present, connection="strong")[1]
+        return component[:, None] == component[None, :]
+
+    def forced_to_zero(self, usable: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Tell which entries are zero at every balanced point (because some costs are zero)."""
+        if usable is None:
+            usable = self.usable_pairs(self.present_pairs())
+        return ~usable[self.labels] | (self.upper == 0)
+
+    def cleared(self, dual: Array, usable: NDArray[np.bool_]) -> Array:
+        """Return the point with the variables of unusable pairs at zero."""
+        return np.where(self.forced_to_zero(usable), 0.0, dual)
+
+    def centre(self, usable: NDArray[np.bool_]) -> Array:
+        """Return the centre of the boxes."""
+        return np.where(self.forced_to_zero(usable), 0.0, self.upper / 2)
+
+    def movable_face(self, dual: Array) -> "BoxFace":
+        """Return the entries strictly within their bounds."""
+        upper, (k, slots, _) = self.upper, self.directions.shape
+        free = (dual > 0) & (dual < upper)
+        example, column = np.nonzero(free)
+        group = self.labels[example] * slots + column
+        bounds = upper[free]
+        table = self.directions.reshape(k * slots, self.n_classes)
+        return BoxFace(free, group, table, bounds, logit(dual[free] / bounds))
+
+    def compiled_tables(self) -> CompiledTables:
+        """Return the tables of the compiled loops, which know single scores and differences alone."""
+        if not self.is_compiled:
+            raise TypeError("The compiled loops are for hinges that see single scores or differences.")
+        n = len(self.labels)
+        return CompiledTables(
+            np.arange(n, dtype=np.int32),
+            self.labels.astype(np.int32),
+            np.ascontiguousarray(self.upper),
+            1.0 / self.n_classes if self._single else -1.0,
+            simplex=False,
+            centred=self._single,
+        )
+
+    def coefficient_bounds(self) -> tuple[Array, Array]:
+        """Return the bounds of R; the own class needs none, for it makes up the row."""
+        own = self.labels[:, None] == np.arange(self.n_classes)
+        return np.where(own, -np.inf, -self.upper), np.where(own, np.inf, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFace:
+    """The entries strictly within their bounds, moved along the logit of their part of the bound."""
+
+    free: NDArray[np.bool_]
+    group: NDArray[np.intp]
+    directions: Array
+    bounds: Array
+    position: Array
+
+    @property
+    def n_free(self) -> int:
+        """Number of entries that can move."""
+        return len(self.bounds)
+
+    def _fractions(self, t: Array) -> Array:
+        return expit(self.position + (self.directions @ t)[self.group])
+
+    def entries(self, t: Array) -> Array:
+        """Return the free entries at t."""
+        return self.bounds * self._fractions(t)
+
+    def sums(self, t: Array) -> tuple[Array, Array]:
+        """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
+        fraction, directions = self._fractions(t), self.directions
+        entries = self.bounds * fraction
+        slopes = np.bincount(self.group, entries * (1 - fraction), minlength=len(directions))
+        sums = np.bincount(self.group, entries, minlength=len(directions)) @ directions
+        return sums, directions.T @ (slopes[:, None] * directions)
+
+
+def boxes(losses: Losses, method: str) -> BoxLosses:
+    """Return the losses if they are sums of hinges that see single scores; a `method` that needs it says so."""
+    if not isinstance(losses, BoxLosses) or not losses.sees_single_scores:
+        raise TypeError(f"{method} is for sums of hinges that see single scores, got {type(losses).__name__}.")
+    return losses
+
+
+def hinges(losses: Losses, method: str) -> BoxLosses:
+    """Return the losses if they are sums of hinges; a `method` that needs it says so."""
+    if not isinstance(losses, BoxLosses):
+        raise TypeError(f"{method} is for sums of hinges, got {type(losses).__name__}.")
+    return losses

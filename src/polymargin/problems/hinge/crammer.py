@@ -1,0 +1,35 @@
+"""The loss of Crammer & Singer (2001)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.problems.hinge.losses import Array, Loss
+from polymargin.problems.hinge.simplices import SimplexLosses
+
+
+class Crammer(Loss):
+    """``cost [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer)."""
+
+    def over(self, labels: NDArray[np.intp], costs: Array) -> SimplexLosses:
+        """Return the loss over examples."""
+        return crammer_singer(labels, costs.max(axis=1), costs.shape[1])
+
+    def check_costs(self, costs: Array) -> None:
+        """Refuse costs that differ between the classes other than the own one."""
+        one_cost_per_class("crammer", costs)
+
+
+def crammer_singer(labels: NDArray[np.intp], weight: Array, n_classes: int) -> SimplexLosses:
+    """Losses of Crammer & Singer: ``weight_i [2 - min_{j != y} (f_y - f_j)]_+``."""
+    example = np.flatnonzero(weight)
+    return SimplexLosses(example, labels[example], weight[example], 2.0, len(labels), n_classes)
+
+
+def one_cost_per_class(loss: str, costs: Array, reason: str = "takes the maximum over classes") -> None:
+    """Refuse costs (k, k) that are not one cost for each true class."""
+    others = costs[~np.eye(len(costs), dtype=bool)].reshape(len(costs), -1)
+    if np.any(others != others[:, :1]):
+        raise ValueError(
+            f"cost_matrix must have equal costs in each row with loss={loss!r}, whose loss {reason}, got "
+            f"{costs.tolist()}; loss='lee' and 'weston' use any costs."
+        )

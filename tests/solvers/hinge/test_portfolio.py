@@ -1,0 +1,130 @@
+"""The loop over methods, and what the policy names."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from polymargin import MulticategorySVC
+from polymargin.gram import DenseGram, FeatureGram
+from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
+from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.hinge.block_descent import BlockDescent
+from polymargin.solvers.hinge.decomposition import Decomposition
+from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.policy import Policy, Stage
+
+LOSSES = ("lee", "weston", "crammer")
+
+
+def separable(n=560, p=120, k=8, seed=0):
+    """Rows of classes that a hyperplane separates, in many correlated features."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % k
+    common = rng.normal(size=(n, 20)) @ rng.normal(size=(20, p)) / np.sqrt(20)
+    return 0.6 * rng.normal(size=(k, p))[labels] + common + 0.5 * rng.normal(size=(n, p)), labels
+
+
+def machine(loss, X, labels, C=1.0):
+    k = labels.max() + 1
+    upper = C * (labels[:, None] != np.arange(k)).astype(float)
+    if loss == "crammer":
+        losses = crammer_singer(labels, upper.max(axis=1), k)
+    else:
+        losses = (lee_lin_wahba if loss == "lee" else weston_watkins)(labels, upper)
+    return HingeProblem(FeatureGram(X), losses)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_separable_classes_in_many_features(loss, C):
+    X, labels = separable()
+    model = MulticategorySVC(C=C, loss=loss, kernel="linear", tol=1e-3).fit(X, labels)
+    assert model.converged_
+    precomputed = MulticategorySVC(C=C, loss=loss, kernel="precomputed", tol=1e-3).fit(X @ X.T, labels)
+    here, there = model.certificate_, precomputed.certificate_
+    assert here.dual <= there.primal + 1e-9 * abs(there.primal)
+    assert there.dual <= here.primal + 1e-9 * abs(here.primal)
+
+
+@pytest.mark.parametrize("method", [BlockDescent, FeatureNewton, InteriorPoint, Decomposition])
+def test_a_method_ends_with_its_work(method):
+    problem = machine("weston", *separable(200, 10, 3), C=10.0)
+    solution = method().solve(problem, Settings(1e-12, work=1e-9))
+    assert solution.status in (Status.WORK_LIMIT, Status.STALLED)
+    assert solution.n_iter <= 2
+
+
+class Stuck:
+    """A solver that never gets anywhere."""
+
+    name = "stuck"
+
+    def accepts(self, problem):
+        return True
+
+    def solve(self, problem, settings, *, start=None, observer=None):
+        return BlockDescent().solve(problem, replace(settings, work=1e-12), start=start, observer=observer)
+
+
+class StuckFirst(Policy):
+    def stages(self, problem):
+        return Stage(Stuck(), 1.0, 2.0), Stage(InteriorPoint(), 0.5)
+
+
+def test_a_method_without_progress_is_left_and_the_trace_shows_it():
+    problem = machine("weston", *separable(200, 10, 3))
+    records = []
+    solution = Portfolio(policy=StuckFirst()).solve(problem, Settings(1e-6), observer=records.append)
+    assert solution.status is Status.SOLVED
+    assert [(row.method, row.predicted) for row in solution.trace] == [
+        ("block_descent", 1.0),
+        ("interior_point", 0.5),
+    ]
+    assert all(row.work > 0.0 for row in solution.trace)
+    assert solution.n_iter == sum(row.iterations for row in solution.trace)
+    assert [record.iteration for record in records] == sorted(record.iteration for record in records)
+
+
+def test_block_descent_gets_no_more_than_the_others_would_take():
+    problem = machine("crammer", *separable())
+    first, *others, last = Policy().stages(problem)
+    assert first.method.name == last.method.name == "block_descent"
+    assert last.budget is None
+    assert first.budget == pytest.approx(max(min(stage.predicted for stage in others), Policy().shortest))
+
+
+def test_small_problems_and_kernels_go_to_the_decomposition():
+    X, labels = separable(200)
+    problem = machine("lee", X, labels)
+    kernel = replace(problem, gram=DenseGram(X @ X.T))
+    assert [stage.method.name for stage in Policy().stages(problem)] == ["decomposition"]
+    assert [stage.method.name for stage in Policy(small_rows=0).stages(kernel)] == ["decomposition"]
+    assert len(Policy(small_rows=0).stages(problem)) > 1
+
+
+@pytest.mark.parametrize("solver", ["decomposition", "interior_point", "feature_newton", "block_descent"])
+def test_every_method_by_name_finds_the_same(solver):
+    X, labels = separable(120, 5, 3)
+    auto = MulticategorySVC(kernel="linear", loss="weston", tol=1e-8).fit(X, labels)
+    model = MulticategorySVC(kernel="linear", loss="weston", tol=1e-8, solver=solver).fit(X, labels)
+    assert model.certificate_.primal == pytest.approx(auto.certificate_.primal, rel=1e-7)
+    assert solver == "decomposition" or model.solver_ == solver
+
+
+def test_a_solver_of_ones_own():
+    X, labels = separable(120, 5, 3)
+    model = MulticategorySVC(kernel="linear", loss="crammer", solver=BlockDescent(seed=3)).fit(X, labels)
+    assert model.solver_ == "block_descent"
+
+
+def test_what_cannot_be_solved_so_is_refused():
+    X, labels = separable(60, 5, 3)
+    with pytest.raises(ValueError, match=r"solver must be .*\['decomposition'\] for this problem, got 'simplex'"):
+        MulticategorySVC(solver="simplex").fit(X, labels)
+    with pytest.raises(ValueError, match="'block_descent' cannot take this problem: it takes a FeatureGram"):
+        MulticategorySVC(solver="block_descent").fit(X, labels)
+    with pytest.raises(TypeError, match="methods solve and accepts, got 3"):
+        MulticategorySVC(solver=3).fit(X, labels)

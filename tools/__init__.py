@@ -1,0 +1,1 @@
+"""What releases need besides the tests."""
