@@ -23,17 +23,17 @@ from polymargin import (
 ESTIMATORS = [MulticategorySVC, ProximalSVC, SparseSVC, SharedStructureSVC, TraceNormSVC, RobustSVC]
 KERNEL_MACHINES = [
     MulticategorySVC(kernel="rbf"),
-    MulticategorySVC(kernel="rbf", landmarks=10, random_state=0),
+    MulticategorySVC(kernel="rbf", landmarks=9, random_state=0),
     RobustSVC(kernel="rbf"),
-    ProximalSVC(kernel="rbf", landmarks=10, random_state=0),
-    SharedStructureSVC(kernel="rbf", landmarks=10, random_state=0),
-    TraceNormSVC(kernel="rbf", landmarks=10, random_state=0),
+    ProximalSVC(kernel="rbf", landmarks=9, random_state=0),
+    SharedStructureSVC(kernel="rbf", landmarks=9, random_state=0),
+    TraceNormSVC(kernel="rbf", landmarks=9, random_state=0),
 ]
 SEARCHES = [
     MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0]),
     MarginSearch(MulticategorySVC(kernel="linear"), Cs=[0.1, 1.0], criterion=3),
     ProximalSVCCV(Cs=[1.0, 8.0]),
-    ProximalSVCCV(ProximalSVC(kernel="rbf", landmarks=10, random_state=0), Cs=[1.0, 8.0], gammas=[0.1, 1.0]),
+    ProximalSVCCV(ProximalSVC(kernel="rbf", landmarks=9, random_state=0), Cs=[1.0, 8.0], gammas=[0.1, 1.0]),
     ProximalSVCCV(Cs=[1.0, 8.0], criterion=3),
     SharedStructureSearch(Cs=[0.1, 1.0], penalty_fractions=[1e-3, 1e-1], cv=3),
     SparseSVCCV(n_Cs=4, cv=2, adaptive=False),
@@ -94,7 +94,7 @@ def test_a_score_is_the_better_the_greater_it_is(search):
 @pytest.mark.parametrize("machine", KERNEL_MACHINES, ids=lambda machine: type(machine).__name__)
 def test_dual_coef_has_one_row_per_class_and_one_column_per_row_or_landmark(machine, data):
     machine.fit(*data)
-    columns = 10 if machine.landmarks is not None else len(machine.support_)
+    columns = 9 if machine.landmarks is not None else len(machine.support_)
     assert machine.dual_coef_.shape == (3, columns)
 
 

@@ -55,8 +55,8 @@ class MarginSearch(MarginClassifier):
     copy that stays would vouch for the one left out. A weight thus means repetition for the choice as well; not
     so with the folds of a cross-validation, which are drawn among rows.
 
-    Grid points are solved to `search_tol` only, the winner then to the estimator's `tol`. From the C on at which
-    no multiplier is at its bound a larger C changes nothing, so the rest of that width is taken over as it is.
+    Grid points are solved to `search_tol` only, the winner then to the estimator's `tol`. Solutions
+    that stay optimal at larger C, because no multiplier is at its bound, are reused.
 
     Parameters
     ----------
