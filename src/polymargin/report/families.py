@@ -42,9 +42,7 @@ def family_sections(evidence: Evidence) -> list[Section]:
         found.append(relations(evidence, machine))
     if isinstance(machine, RobustSVC):
         found.append(suspects(evidence, machine))
-    if isinstance(machine, SparseSVCCV):
-        found.append(criterion(machine))
-    elif isinstance(search, MarginSearch | ProximalSVCCV | SharedStructureSearch):
+    if isinstance(search, MarginSearch | ProximalSVCCV | SharedStructureSearch | SparseSVCCV):
         found.append(criterion(search))
     return found
 
