@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
     from polymargin.estimators.sparse import SparseSVC
     from polymargin.estimators.trace_norm import TraceNormSVC
     from polymargin.problems.certificate import Certificate
+    from polymargin.problems.hinge import ReinforcedLoss
     from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
     from polymargin.selection.budget import BudgetSearch
     from polymargin.selection.criteria import gacv, loo
@@ -46,6 +47,7 @@ _PLACES = {
     "ProbabilityClassifier": "selection.probabilities",
     "ProximalSVC": "estimators.proximal",
     "ProximalSVCCV": "selection.proximal",
+    "ReinforcedLoss": "problems.hinge",
     "RejectOptionClassifier": "selection.rejection",
     "RobustSVC": "estimators.robust",
     "SharedStructureSVC": "estimators.shared",
@@ -86,6 +88,7 @@ __all__ = [
     "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
+    "ReinforcedLoss",
     "RejectOptionClassifier",
     "RobustSVC",
     "SharedStructureSVC",
