@@ -139,6 +139,11 @@ class MarginSearch(MarginClassifier):
         machine = MulticategorySVC() if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, MulticategorySVC):
             raise TypeError(f"estimator must be a MulticategorySVC, got {self.estimator!r}.")
+        if machine.loss not in ("lee", "weston", "crammer"):
+            raise ValueError(
+                "MarginSearch needs loss='lee', 'weston' or 'crammer', for which one fit tells the left-out "
+                f"scores, got loss={machine.loss!r}; sklearn.model_selection.GridSearchCV takes any loss."
+            )
         if isinstance(self.criterion, str):
             check_choice("criterion", self.criterion, CRITERIA)
             if self.criterion == "gacv" and machine.loss != "lee":
