@@ -8,27 +8,6 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from polymargin.compression import Compression, compress
-from polymargin.estimators.multicategory import MulticategorySVC
-from polymargin.estimators.proximal import ProximalSVC
-from polymargin.estimators.refinement import NewtonRefinement
-from polymargin.estimators.robust import RobustSVC
-from polymargin.estimators.shared import SharedStructureSVC
-from polymargin.estimators.sparse import SparseSVC
-from polymargin.estimators.trace_norm import TraceNormSVC
-from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import ReinforcedLoss
-from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
-from polymargin.selection.criteria import gacv, loo
-from polymargin.selection.multicategory import MarginSearch
-from polymargin.selection.proximal import ProximalSVCCV, proximal_path
-from polymargin.selection.rejection import RejectOptionClassifier
-from polymargin.selection.scoring import expected_cost, make_cost_scorer
-from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
-from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
-from polymargin.selection.stability import Stability, stability_selection
-from polymargin.solvers.trace import Trace
-
 if _TYPE_CHECKING:
     from polymargin import datasets, distributed, export, inspection, persistence, report
     from polymargin.compression import Compression, compress
@@ -40,11 +19,13 @@ if _TYPE_CHECKING:
     from polymargin.estimators.sparse import SparseSVC
     from polymargin.estimators.trace_norm import TraceNormSVC
     from polymargin.problems.certificate import Certificate
+    from polymargin.problems.hinge import ReinforcedLoss
     from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
     from polymargin.selection.budget import BudgetSearch
     from polymargin.selection.criteria import gacv, loo
     from polymargin.selection.decisions import Decider
     from polymargin.selection.multicategory import MarginSearch
+    from polymargin.selection.prediction_sets import PredictionSetClassifier
     from polymargin.selection.probabilities import ProbabilityClassifier
     from polymargin.selection.proximal import ProximalSVCCV, proximal_path
     from polymargin.selection.rejection import RejectOptionClassifier
@@ -64,9 +45,11 @@ _PLACES = {
     "MarginSearch": "selection.multicategory",
     "MulticategorySVC": "estimators.multicategory",
     "NewtonRefinement": "estimators.refinement",
+    "PredictionSetClassifier": "selection.prediction_sets",
     "ProbabilityClassifier": "selection.probabilities",
     "ProximalSVC": "estimators.proximal",
     "ProximalSVCCV": "selection.proximal",
+    "ReinforcedLoss": "problems.hinge",
     "RejectOptionClassifier": "selection.rejection",
     "RobustSVC": "estimators.robust",
     "SharedStructureSVC": "estimators.shared",
@@ -104,6 +87,7 @@ __all__ = [
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "PredictionSetClassifier",
     "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
