@@ -3,7 +3,7 @@
 python -m benchmarks.prediction_sets [--quick] [--rows 300] [--splits 200] [--data NAME ...]
 
 Machines: Weston & Watkins with an rbf kernel and C = 4; ours by the jackknife from one fit and by five folds
-(CV+), MAPIE's cross-conformal classifier with five folds around our probabilities, least ambiguous sets throughout.
+(CV+), MAPIE's cross-conformal classifier with five folds around our probabilities; least ambiguous sets.
 """
 
 import argparse
