@@ -30,6 +30,9 @@ from polymargin.solvers.contract import Settings, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.portfolio import Portfolio
 
+MERGED_ROWS = 5000
+"""Rows up to which equal ones are found in no time, whatever the kernel."""
+
 
 @dataclass(frozen=True, slots=True)
 class FitRecord:
@@ -219,6 +222,8 @@ class MulticategorySVC(KernelClassifier):
         settings = self._check_arguments()
         data = self._data(X, y, sample_weight)
         check_costs_of_loss(self.loss, data.costs)
+        if not isinstance(data, PartitionedSet) and self._is_merged(data):
+            data = data.merged(pairwise=self._is_pairwise())[0]
         kernel, nystroem = self._kernel_of(data)
         if isinstance(data, PartitionedSet):
             return self._fit_partitions(data, kernel, nystroem, settings)
@@ -230,6 +235,16 @@ class MulticategorySVC(KernelClassifier):
         self.intercept_ = solution.point.intercept
         self._conclude(solution, settings.tol)
         return self
+
+    def _is_merged(self, data: TrainingSet) -> bool:
+        """Tell whether equal rows are made one first, so that weights are repetition to the last bit.
+
+        Not where that takes time or memory of its own (many rows of a linear machine, a large matrix given),
+        nor where landmarks are drawn among the rows in the order given.
+        """
+        if self.landmarks is not None:
+            return False
+        return data.n_rows <= MERGED_ROWS or not (self.kernel == "linear" or self._is_pairwise())
 
     def _fit_partitions(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
