@@ -10,6 +10,7 @@ from polymargin.gram import (
     Kernel,
     LazyGram,
     NystroemMap,
+    RowHash,
     draw_landmarks,
     make_gram,
     resolve_kernel,
@@ -83,3 +84,22 @@ def test_features_of_all_landmarks_give_back_the_kernel():
     kernel = Kernel("rbf", 0.2)
     features = NystroemMap(kernel, X).transform(X)
     np.testing.assert_allclose(features @ features.T, kernel(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("landmarks", [6, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_repetition_and_order_draw_the_same_landmarks(landmarks, seed):
+    rng = np.random.default_rng(seed)
+    X, labels = rng.normal(size=(20, 2)), np.arange(20) % 3
+    times = rng.integers(1, 4, 20)
+    repeated = rng.permutation(np.repeat(np.arange(20), times))
+    weighted = draw_landmarks(landmarks, X, labels, np.random.RandomState(0), weights=times.astype(float))
+    drawn = draw_landmarks(landmarks, X[repeated], labels[repeated], np.random.RandomState(0))
+    np.testing.assert_array_equal(drawn, weighted)
+
+
+def test_dense_and_sparse_rows_have_the_same_random_numbers():
+    X = np.random.default_rng(0).integers(-1, 2, (30, 4)).astype(np.float64)
+    hashed = RowHash.drawn(np.random.RandomState(0), 4)
+    np.testing.assert_array_equal(hashed(X), hashed(sparse.csr_array(X)))
+    assert len(np.unique(hashed(X))) == len(np.unique(X, axis=0))

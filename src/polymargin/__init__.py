@@ -13,7 +13,9 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
 from polymargin.selection.criteria import gacv, loo
+from polymargin.selection.decisions import Decider
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV, proximal_path
 from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.scoring import expected_cost, make_cost_scorer
@@ -26,11 +28,13 @@ __version__ = _version("polymargin")
 __all__ = [
     "Certificate",
     "Compression",
+    "Decider",
     "ElasticNetPenalty",
     "GroupLassoPenalty",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
     "RejectOptionClassifier",

@@ -109,9 +109,13 @@ def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
 
 
 def check_labels(name: str, labels: NDArray) -> None:
-    """Refuse labels that cannot be ordered because their types differ, strings and numbers for example."""
+    """Refuse labels that are missing, or cannot be ordered because their types differ."""
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(f"{name} must hold a label for every row, got NaN.")
     if labels.dtype.kind != "O":
         return
+    if any(label is None or label != label for label in labels.ravel().tolist()):
+        raise ValueError(f"{name} must hold a label for every row, got missing ones (None or NaN).")
     kinds = {"str" if isinstance(label, str) else type(label).__name__ for label in labels.ravel()}
     try:
         sorted(set(labels.ravel().tolist()))

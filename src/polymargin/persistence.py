@@ -33,7 +33,10 @@ from polymargin.gram import Kernel, KernelFeatures, NystroemMap
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import PENALTIES
+from polymargin.selection.calibration import IsotonicMap, SigmoidMap, SoftmaxMap
+from polymargin.selection.left_out import LeftOut
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.rejection import RejectOptionClassifier, StrengthCurve
 from polymargin.selection.scoring import CostScorer
@@ -41,18 +44,22 @@ from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
 from polymargin.solvers.ridge.refinement import Refinement
 from polymargin.solvers.trace import Trace, TraceRow
+from polymargin.soundness import check_sound
 
 TRUSTED = (
     Certificate,
     ClassMoments,
     CostScorer,
     FitRecord,
+    IsotonicMap,
     Kernel,
     KernelFeatures,
+    LeftOut,
     MarginSearch,
     MulticategorySVC,
     NewtonRefinement,
     NystroemMap,
+    ProbabilityClassifier,
     ProximalSVC,
     ProximalSVCCV,
     Refinement,
@@ -60,6 +67,8 @@ TRUSTED = (
     RobustSVC,
     SharedStructureSVC,
     SharedStructureSearch,
+    SigmoidMap,
+    SoftmaxMap,
     SparseSVC,
     SparseSVCCV,
     StrengthCurve,
@@ -134,6 +143,10 @@ def save(model: Any, path: str | os.PathLike, *, metadata: Mapping[str, Any] | N
     _check_ours(model, TypeError, "model")
     if not hasattr(model, "classes_"):
         raise ValueError("model must be fitted before it is saved.")
+    try:
+        check_sound(model)
+    except ValueError as error:
+        raise ValueError(f"model cannot be saved, it is not sound: {error}") from error
     content = {
         "format": FORMAT,
         "polymargin": version("polymargin"),
@@ -189,6 +202,12 @@ def load(path: str | os.PathLike) -> SavedModel:
             f"written by polymargin {content.get('polymargin')}."
         )
     _check_ours(content["model"], ValueError, f"{path}: the model")
+    if not isinstance(content["metadata"], dict):
+        raise ValueError(f"{path} is damaged: its metadata are a {type(content['metadata']).__name__}.")
+    try:
+        check_sound(content["model"])
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
     return SavedModel(content["model"], content["metadata"])
 
 
@@ -216,7 +235,7 @@ def _check_ours(model: Any, kind: type[Exception], name: str) -> None:
         inner = inner.steps[-1][1]
     if isinstance(inner, GridSearchCV):
         inner = inner.estimator
-    if not isinstance(inner, (MarginClassifier, RejectOptionClassifier, NewtonRefinement)):
+    if not isinstance(inner, (MarginClassifier, ProbabilityClassifier, RejectOptionClassifier, NewtonRefinement)):
         raise kind(
             f"{name} must be a classifier of polymargin, alone or at the end of a pipeline, got "
             f"{type(inner).__name__}."

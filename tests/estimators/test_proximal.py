@@ -173,7 +173,7 @@ def test_precomputed_kernels_equal_computed_ones(data):
 
 def test_landmarks_by_count_fraction_points_and_k_means(data):
     X, y, w = data
-    for landmarks, method, expected in ((40, "sample", 40), (0.15, "sample", 60), (40, "kmeans", 40)):
+    for landmarks, method, expected in ((40, "sample", 40), (0.15, "sample", 0.15 * w.sum()), (40, "kmeans", 40)):
         model = ProximalSVC(kernel="rbf", landmarks=landmarks, landmark_method=method, random_state=0)
         model.fit(X, y, w)
         assert abs(model.landmarks_.shape[0] - expected) <= len(CLASSES)
@@ -283,7 +283,7 @@ def test_wrong_chunks_leave_the_model_as_it_was(data):
         ({"C": 0.0}, "C must be"),
         ({"C": -2.0}, "C must be"),
         ({"landmarks": 0}, "landmarks must be an integer of at least 1"),
-        ({"landmarks": 401}, "at most the number of samples, 400, got 401"),
+        ({"landmarks": 9999}, "at most the number of samples, .*, got 9999"),
     ],
 )
 def test_a_refined_model_is_as_it_was_after_wrong_arguments(data, options, message):

@@ -67,15 +67,18 @@ def judge(recipe: Recipe) -> Verdict:
         try:
             with clock(CPU_SECONDS):
                 verdict = _call(recipe, parameters, X, y, weights)
-        except OutOfTimeError:
-            return Verdict("defect", f"did not end within {CPU_SECONDS:g} CPU seconds")
+        except OutOfTimeError as late:
+            frames = [frame for frame in traceback.extract_tb(late.__traceback__) if str(OURS) in frame.filename]
+            where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-6:]))
+            return Verdict("defect", f"did not end within {CPU_SECONDS:g} CPU seconds: {where}")
     for warning in said:
         allowed = (ConvergenceWarning, DataConversionWarning)
         ours = issubclass(warning.category, UserWarning) and "polymargin" in str(warning.filename)
         kind = warning.category
         if kind in allowed or ours or (kind is UserWarning or kind is FutureWarning):
             continue
-        return Verdict("defect", f"{warning.category.__name__}: {str(warning.message)[:100]}")
+        place = f"{Path(warning.filename).name}:{warning.lineno}"
+        return Verdict("defect", f"{warning.category.__name__} at {place}: {str(warning.message)[:100]}")
     return verdict
 
 
@@ -136,7 +139,9 @@ def _refusal(error: Exception, parameters: dict[str, Any]) -> Verdict:
     """Judge an error: of a plain kind, raised by our checks or scikit-learn's, in printable words."""
     place = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     found = f"{type(error).__name__} from {place.name}: {str(error)[:160]}"
-    if type(error) not in CLEAN:
+    if type(error) not in CLEAN and not (
+        isinstance(error, ValueError) and type(error).__module__.startswith("polymargin.")
+    ):
         return Verdict("defect", found)
     if not (place.is_relative_to(OURS) or place.is_relative_to(SCIKIT_LEARN)):
         # scikit-learn asks numpy to convert what it is given, and lets its words through
@@ -156,6 +161,10 @@ def _is_not_fitted(model: Any, X: Any) -> Verdict | None:
         model.predict(np.zeros((2, 3)))
     except NotFittedError:
         return None
+    except AttributeError:
+        if not hasattr(getattr(model, "estimator", model), "decision_function"):
+            return None  # what is wrapped is no classifier at all
+        return Verdict("defect", "after a failed fit: AttributeError")
     except Exception as error:
         return Verdict("defect", f"after a failed fit: {type(error).__name__}: {error}")
     return Verdict("defect", "after a failed fit the model predicts")
@@ -201,9 +210,10 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
     totals = np.bincount(labels, weight, k)
     weight = weight * model._class_factors(model.classes_, totals)[labels]
     costs = weight[:, None] * resolve_cost_matrix(model.cost_matrix, model.classes_)[labels]
-    scores = (
-        model._scores(X if not hasattr(X, "iloc") else rows) if not isinstance(X, list) else model._scores(rows)
-    )
+    scores = model.decision_function(X)
+    scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+    if model.loss == "lee":  # whose scores sum to zero, up to the rounding of coefficients as large as C
+        scores = scores - scores.mean(axis=1, keepdims=True)
     losses = _losses(model.loss, scores, labels, costs)[used].sum()
     at_zero = _losses(model.loss, np.zeros_like(scores), labels, costs)[used].sum()
     if hasattr(model, "coef_"):

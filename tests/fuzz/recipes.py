@@ -240,7 +240,7 @@ ROWS: dict[str, Callable[[Any, np.random.Generator], Any]] = {
     "bytes": lambda X, rng: np.round(np.clip(20 * np.abs(X), 0, 255)).astype(np.uint8),
     "booleans": lambda X, rng: X > 0,
     "single precision": lambda X, rng: X.astype(np.float32),
-    "half precision": lambda X, rng: X.astype(np.float16),
+    "half precision": lambda X, rng: np.clip(X, -6e4, 6e4).astype(np.float16),
     "Fortran order": lambda X, rng: np.asfortranarray(X),
     "reversed view": lambda X, rng: np.repeat(X, 2, axis=0)[::-2],
     "read-only": lambda X, rng: _frozen(X),
@@ -314,8 +314,9 @@ def data(recipe: Recipe) -> tuple[Any, Any, Any]:
     labels = np.arange(recipe.n) % recipe.k
     rng.shuffle(labels)
     X: Any = rng.normal(size=(recipe.n, recipe.p)) + rng.normal(size=(recipe.k, recipe.p))[labels] * 1.5
-    for change in recipe.rows:
-        X = ROWS[change](X if isinstance(X, np.ndarray) else _dense(X), rng)
+    with np.errstate(all="ignore"):
+        for change in recipe.rows:
+            X = ROWS[change](X if isinstance(X, np.ndarray) else _dense(X), rng)
     return X, LABELS[recipe.labels](labels, rng), WEIGHTS[recipe.weights](recipe.n, rng)
 
 

@@ -197,11 +197,15 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         check_is_fitted(self)
         if is_dask_collection(X):
             return _dask_drivers().by_partitions(self, "decision_function", X)
+        scores = self._scores(self._validated(X))
+        return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def _validated(self, X: Any) -> Any:
+        """Return rows of the features that were seen in `fit`, dense or CSR."""
         if not self._needs_no_validation(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
             check_entries("X", X)
-        scores = self._scores(X)
-        return scores[:, 1] if len(self.classes_) == 2 else scores
+        return X
 
     def _needs_no_validation(self, X: Any) -> bool:
         """Tell whether `X` is what validation would return: for one row, that takes longer than scoring it."""

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d
 
 from polymargin.blocks import total
+from polymargin.checks import check_labels
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._scoring import Scoring
@@ -40,15 +42,17 @@ class MomentClassifier(MarginClassifier):
     def _announced_classes(self, classes: Any, *, first: bool) -> NDArray:
         """Return the classes of a stream of chunks, which its first chunk must announce."""
         if not first:
-            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            if classes is not None and not set(column_or_1d(classes).tolist()) == set(self.classes_.tolist()):
                 raise ValueError(
                     f"classes must be those of the first call, {self.classes_.tolist()}, got "
-                    f"{np.unique(classes).tolist()}."
+                    f"{column_or_1d(classes).tolist()}."
                 )
             return self.classes_
         if classes is None:
             raise ValueError("classes must be given in the first call of partial_fit: all that will ever come.")
-        distinct = np.unique(classes)
+        given = column_or_1d(classes)
+        check_labels("classes", given)
+        distinct = np.unique(given)
         if len(distinct) < 2:
             raise ValueError(f"classes must hold at least two classes, got {distinct.tolist()}.")
         return distinct

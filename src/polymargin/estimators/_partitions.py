@@ -9,7 +9,15 @@ from scipy import sparse
 
 from polymargin.blocks import Blocks, joined, total
 from polymargin.estimators._base import TrainingSet
-from polymargin.gram import Kernel, given_landmarks, kernel_for, landmark_quota, row_norms_squared
+from polymargin.gram import (
+    Kernel,
+    RowHash,
+    given_landmarks,
+    kernel_for,
+    landmark_quota,
+    lowest_rows,
+    row_norms_squared,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +101,17 @@ class PartitionedSet:
                 "landmark_method must be 'sample' for Dask collections: k-means needs all rows in memory. Find "
                 "centres in a sample of the rows and give them as landmarks."
             )
-        quota = landmark_quota(landmarks, self.counts.sum(axis=0))
-        picks: list[list[NDArray[np.intp]]] = [[] for _ in self.counts]
-        for in_blocks, size in zip(self.counts.T, quota, strict=True):
-            drawn = np.sort(rng.choice(in_blocks.sum(), size=size, replace=False))
-            ends = np.cumsum(in_blocks)
-            bounds = np.searchsorted(drawn, np.append(0, ends))
-            for block, start in enumerate(ends - in_blocks):
-                picks[block].append(drawn[bounds[block] : bounds[block + 1]] - start)
-        rows = self.blocks.reduce(joined, _members_at, self.blocks.spread(picks))
-        return sparse.vstack(rows) if sparse.issparse(rows[0]) else np.vstack(rows)
+        quota = landmark_quota(landmarks, self.totals, self.n_rows)
+        parts = self.blocks.reduce(joined, _lowest_of_block, quota, RowHash.drawn(rng, self.n_features))
+        stack = sparse.vstack if sparse.issparse(parts[0][1]) else np.vstack
+        numbers = np.concatenate([np.concatenate(numbers) for numbers, _ in parts])
+        labels = np.concatenate([np.repeat(np.arange(len(quota)), list(map(len, n))) for n, _ in parts])
+        rows = stack([rows for _, rows in parts])
+        chosen = []
+        for c, size in enumerate(quota):
+            members = np.flatnonzero(labels == c)
+            chosen.append(members[np.unique(numbers[members], return_index=True)[1][:size]])
+        return rows[np.concatenate(chosen)]
 
 
 def _alone(block: TrainingSet) -> list[TrainingSet]:
@@ -120,7 +129,6 @@ def _centred_squares(block: TrainingSet, mean: float) -> float:
     return float(block.weights @ row_norms_squared(block.X - mean))
 
 
-def _members_at(block: TrainingSet, positions: list[NDArray[np.intp]]) -> list:
-    """Return the rows at given positions among those of every class, in the order of the rows."""
-    rows = [np.flatnonzero(block.labels == c)[at] for c, at in enumerate(positions)]
-    return [block.X[np.sort(np.concatenate(rows))]]
+def _lowest_of_block(block: TrainingSet, quota: NDArray[np.intp], hashed: RowHash) -> list:
+    numbers, rows = lowest_rows(block.X, block.labels, quota, hashed)
+    return [(numbers, block.X[rows])]

@@ -1,6 +1,6 @@
 """MulticategorySVC: the multicategory SVM of Lee, Lin & Wahba (2004), and its rivals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from polymargin.gram import (
     Kernel,
     NystroemMap,
     make_gram,
+    products_at,
 )
+from polymargin.problems.certificate import FEASIBLE, Certificate
 from polymargin.problems.hinge import (
     LOSSES,
     HingePoint,
@@ -26,12 +28,15 @@ from polymargin.problems.hinge import (
     Losses,
     PartitionedHinge,
 )
-from polymargin.solvers.contract import Settings, at_rest
+from polymargin.solvers.contract import Settings, Solution, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 
 MERGED_ROWS = 5000
 """Rows up to which equal ones are found in no time, whatever the kernel."""
+SCORES_TO_CHECK = 2**22
+"""Kernel values at most, about, that comparing a model with what was certified may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +48,13 @@ class FitRecord:
     labels : (n_support,) class codes of the support vectors.
     costs : (n_support, k) their weighted costs L_ij.
     n_rows : number of training rows of positive weight.
+    coefficients : (n_support, k) their coefficients R, which landmarks fold into `dual_coef_`.
     """
 
     labels: NDArray[np.intp]
     costs: NDArray[np.float64]
     n_rows: int
+    coefficients: NDArray[np.float64]
 
 
 class MulticategorySVC(KernelClassifier):
@@ -160,6 +167,8 @@ class MulticategorySVC(KernelClassifier):
     array([0, 1, 2])
     """
 
+    _fit_record: FitRecord
+
     def __init__(
         self,
         C=1.0,
@@ -222,6 +231,7 @@ class MulticategorySVC(KernelClassifier):
         settings = self._check_arguments()
         data = self._data(X, y, sample_weight)
         check_costs_of_loss(self.loss, data.costs)
+        n_rows = data.n_rows
         if not isinstance(data, PartitionedSet) and self._is_merged(data):
             data = data.merged(pairwise=self._is_pairwise())[0]
         kernel, nystroem = self._kernel_of(data)
@@ -232,8 +242,10 @@ class MulticategorySVC(KernelClassifier):
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
         solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
+        record = self._fit_record
+        self._fit_record = FitRecord(record.labels, record.costs, n_rows, record.coefficients)
         self.intercept_ = solution.point.intercept
-        self._conclude(solution, settings.tol)
+        self._conclude(self._as_stored(solution, problem, data.X), settings.tol)
         return self
 
     def _is_merged(self, data: TrainingSet) -> bool:
@@ -245,6 +257,29 @@ class MulticategorySVC(KernelClassifier):
         if self.landmarks is not None:
             return False
         return data.n_rows <= MERGED_ROWS or not (self.kernel == "linear" or self._is_pairwise())
+
+    def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
+        """Return the solution with the certificate of the scores that the model will give.
+
+        They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
+        some are asked, which sees a loss of digits as well.
+        """
+        if self._is_pairwise():
+            return solution
+        n = problem.gram.n
+        step = 1 + n * n // SCORES_TO_CHECK
+        rows = np.arange(0, n, step)
+        R = problem.coefficients(solution.point.dual)
+        seen = products_at(problem.gram, rows, R) + solution.point.intercept
+        losses = problem.losses.restricted(rows)
+        error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))
+        certificate = solution.certificate
+        if error <= FEASIBLE * max(1.0, abs(certificate.primal)):
+            return solution
+        told = Certificate.of(
+            certificate.primal + error, certificate.dual, infeasibility=certificate.infeasibility
+        )
+        return replace(solution, certificate=told)
 
     def _fit_partitions(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
@@ -280,7 +315,7 @@ class MulticategorySVC(KernelClassifier):
         self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
     ) -> NDArray[np.intp]:
         support = super()._store(data, kernel, nystroem, R)
-        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows))
+        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows), R[support])
         return support
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
@@ -297,6 +332,32 @@ class MulticategorySVC(KernelClassifier):
             make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
         )
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
+
+    def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
+        """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
+
+        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows.
+        """
+        if self.support_ is None:
+            return None
+        data = self._training_set(X, y, sample_weight, reset=False)
+        everyone = np.zeros((len(y), data.n_classes))
+        everyone[self.support_] = self._fit_record.coefficients
+        merged, place = data.merged(pairwise=self._is_pairwise())
+        R = np.zeros((merged.n_rows, data.n_classes))
+        np.add.at(R, place, everyone[data.rows])
+        support = np.flatnonzero(R.any(axis=1))
+        rows = merged.restricted(support, pairwise=self._is_pairwise())
+        losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
+        kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
+        problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
+        scores = np.empty((merged.n_rows, data.n_classes))
+        others = np.setdiff1d(np.arange(merged.n_rows), support)
+        if len(others):
+            scores[others] = self._scores(self._validated(X)[merged.rows[others]])
+        scores[support] = frozen_left_out_scores(problem, HingePoint(losses.dual_of(R[support]), self.intercept_))
+        return scores[place]
 
 
 def _hinge_block(

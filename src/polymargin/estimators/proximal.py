@@ -1,6 +1,7 @@
 """ProximalSVC: the multicategory proximal support vector machine of Fung & Mangasarian."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,14 @@ from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.ridge.exact import DualRidgeSolver, NormalEquationsSolver
-from polymargin.solvers.ridge.refinement import Refinement, margin_sums, refine, refine_blocks
+from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_scores
+from polymargin.solvers.ridge.refinement import (
+    Refinement,
+    margin_sums,
+    refine,
+    refine_blocks,
+    refined_left_out,
+)
 from polymargin.solvers.ridge.scanned_refinement import refine_in_memory, scored_rows
 
 
@@ -340,6 +348,32 @@ class ProximalSVC(MomentClassifier):
 
         self._set_refined(refine(sums_at, squared_norms, offset, self.C))
         return self
+
+    def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
+        """Return the scores of the training rows of positive weight when each is left out; equal rows together.
+
+        They are exact before the refinement, which then takes one Newton step without the row. None after a
+        stream, whose rows are not known to be these.
+        """
+        if self.refine and self.refinement_ is None:
+            return None
+        data, place = self._training_set(X, y, sample_weight, reset=False).merged()
+        if self._is_pairwise():  # a row of weight zero has a column, too
+            data = replace(data, X=self._validated(X)[data.rows])
+        features = self._kernel_features
+        moments, problem, rows, _ = self._state(data, features)
+        assert isinstance(rows, ProximalRows)
+        sides = LeftOutSides.whole(data.labels, data.weights, self.balance)
+        chunks = left_out_scores(
+            rows, None if problem is None else moments, sides, np.array([float(self.C)]), whole=True
+        )
+        scores = np.vstack([part[0] for _, part in chunks])
+        if self.refinement_ is not None:
+            products = self._times(data.X, self._proximal[:-1])
+            scores = refined_left_out(
+                scores, products, data.labels, data.weights, *self._geometry(data.totals), self.refinement_, self.C
+            )
+        return scores[place]
 
     def _check_arguments(self) -> Settings:
         check_weight("C", self.C)

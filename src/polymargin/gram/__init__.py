@@ -13,10 +13,12 @@ from polymargin.gram.kernels import (
 from polymargin.gram.landmarks import (
     KernelFeatures,
     NystroemMap,
+    RowHash,
     distinct_rows,
     draw_landmarks,
     given_landmarks,
     landmark_quota,
+    lowest_rows,
     row_keys,
 )
 from polymargin.gram.points import PointKernel
@@ -28,6 +30,7 @@ from polymargin.gram.providers import (
     kernel_root,
     make_gram,
     pivoted_cholesky,
+    products_at,
     products_by_rows,
 )
 
@@ -43,6 +46,7 @@ __all__ = [
     "LazyGram",
     "NystroemMap",
     "PointKernel",
+    "RowHash",
     "check_precomputed",
     "distinct_rows",
     "draw_landmarks",
@@ -50,8 +54,10 @@ __all__ = [
     "kernel_for",
     "kernel_root",
     "landmark_quota",
+    "lowest_rows",
     "make_gram",
     "pivoted_cholesky",
+    "products_at",
     "products_by_rows",
     "resolve_kernel",
     "row_keys",

@@ -173,6 +173,14 @@ def products_by_rows(
         yield rows, gram.block(rows, columns) @ V
 
 
+def products_at(gram: Gram, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows `rows` of the matrix's product with `V`."""
+    if isinstance(gram, FeatureGram):
+        return np.asarray(gram.features[rows] @ (gram.features.T @ V), dtype=np.float64)
+    met = np.flatnonzero(V.any(axis=1))
+    return gram.block(rows, met) @ V[met]
+
+
 def _matmul_by_rows(gram: Gram, V: NDArray[np.float64]) -> NDArray[np.float64]:
     product = np.zeros((gram.n, V.shape[1]))
     if V.any():

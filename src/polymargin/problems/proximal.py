@@ -39,12 +39,18 @@ class Sides:
 
     @classmethod
     def one_vs_rest(
-        cls, totals: NDArray[np.float64], balance: bool, *, fewer_own: float = 0.0, fewer_rest: float = 0.0
+        cls,
+        totals: NDArray[np.float64],
+        balance: bool,
+        *,
+        fewer_own: float | NDArray[np.float64] = 0.0,
+        fewer_rest: float | NDArray[np.float64] = 0.0,
     ) -> "Sides":
         """Set each class, with summed weights `totals`, against the rest.
 
         Balancing (8) gives a class and the rest the same total weight; a side without rows gets none. The factors
-        are those of a sample in which the class has `fewer_own` rows, or the rest `fewer_rest`.
+        are those of a sample in which the class has `fewer_own` rows, (k,) or one for all, or the rest
+        `fewer_rest`.
         """
         k = len(totals)
         factors = np.ones((k, k))

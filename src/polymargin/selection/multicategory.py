@@ -250,7 +250,9 @@ class _Grid:
         nystroem = None
         if machine.landmarks is not None:
             rng = check_random_state(machine.random_state)
-            nystroem = NystroemMap(kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng))
+            nystroem = NystroemMap(
+                kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
+            )
         gram = machine._gram(kernel, data.X, nystroem)
         fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram)
         entries: list[dict[str, float]] = []

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
-from polymargin.checks import check_real
+from polymargin.checks import check_labels, check_real
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection.thresholds import Tally, find_threshold
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
@@ -149,6 +149,7 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 "This RejectOptionClassifier estimator requires y to be passed, but the target y is None."
             )
         X, y = indexable(X, _check_y(y))
+        check_labels("y", y)
         check_classification_targets(y)
         classes = np.unique(y)
         reject_label = resolve_reject_label(self.reject_label, classes)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from polymargin.checks import check_labels
 from polymargin.costs import resolve_cost_matrix
 
 
@@ -38,6 +39,14 @@ def expected_cost(
     """
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(y_true, y_pred, sample_weight)
+    given = [("y_true", y_true), ("y_pred", y_pred)]
+    if labels is not None:
+        given.append(("labels", column_or_1d(labels)))
+    for name, some in given:
+        check_labels(name, some)
+    check_labels(
+        " and ".join(name for name, _ in given), np.concatenate([some.astype(object) for _, some in given])
+    )
     occurring = np.union1d(y_true, y_pred)
     classes = occurring if labels is None else np.unique(column_or_1d(labels))
     unknown = np.setdiff1d(occurring, classes)

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import column_or_1d
 
-from polymargin.checks import check_flag, check_integer, check_real
+from polymargin.checks import check_flag, check_integer, check_labels, check_real
 from polymargin.estimators.sparse import SparseClassifier
 from polymargin.selection.progress import progress_bar
 
@@ -79,6 +80,7 @@ def stability_selection(
     check_real("fraction", fraction, above=0.0, at_most=1.0)
     check_flag("verbose", verbose)
     X, y = indexable(X, y)
+    check_labels("y", column_or_1d(y))
     splitter = StratifiedShuffleSplit(n_resamples, train_size=fraction, random_state=random_state)
     parts = [part for part, _ in splitter.split(np.zeros((len(y), 1)), y)]
     fits = Parallel(n_jobs=n_jobs, return_as="generator")(

@@ -27,9 +27,9 @@ MAX_ENTRIES = 2**24
 """Entries that may be held for it: variables times rows."""
 
 
-def is_classwise(losses: Losses, n_free: int, n_rows: int) -> bool:
+def is_classwise(losses: Losses, n_free: int, n_rows: int, *, max_entries: float = MAX_ENTRIES) -> bool:
     """Tell whether a face of `n_free` variables of `n_rows` examples is best taken class by class."""
-    return losses.sees_single_scores and MANY_FREE * n_rows < n_free <= MAX_ENTRIES / n_rows
+    return losses.sees_single_scores and MANY_FREE * n_rows < n_free <= max_entries / n_rows
 
 
 def operations(n_free: int, n_rows: int, n_classes: int) -> float:

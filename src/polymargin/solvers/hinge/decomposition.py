@@ -33,6 +33,8 @@ EXACT = 1e-12
 """Relative gap beyond which there is nothing but rounding error."""
 SMALL = 1000
 """Examples up to which Newton steps are cheap enough to end without splitting."""
+FINE = 1e-6
+"""Tolerance from which on Newton steps go to rounding error, which takes them one or two more."""
 COARSE = 1e-3
 """Tolerance from which on the interior point on the matrix itself comes near sooner than Newton steps."""
 CHEAP_SECONDS = 0.1
@@ -48,6 +50,8 @@ ROUNDS_TO_JUDGE, FREE_TO_SPLIT = 4, 3.0
 which on splitting, which moves all of them in every step, is the better way."""
 TAIL = 2.0
 """Working sets become slower towards the end: how often what they promise they take."""
+PATIENT_ROUNDS = 300
+"""Rounds after which a gap that has not fallen by a tenth is as good as rounding lets it be."""
 MAX_UNKNOWNS = 2500
 INTERIOR_ITERATIONS = 20
 
@@ -118,6 +122,7 @@ class _Run(KernelPoint):
         self.rows = np.empty(0, dtype=np.intp)
         self.method = ""
         self.gap, self.best_dual = np.inf, -np.inf
+        self.best_gap, self.best_gap_at = np.inf, 0
         # counted in about the seconds of one core, not measured: the same data must always go the same way
         self.work = 0.0
         self.trail: deque[tuple[float, float]] = deque(maxlen=6)
@@ -202,10 +207,11 @@ class _Run(KernelPoint):
         """Replace the point by the result of Newton steps, which begin no face after so much `work`."""
         self.method = "active_set"
         self.dual = self.loop.repair(self.dual)
+        tol = self.progress.settings.tol
         point, spent = polish(
             self.problem,
             HingePoint(self.dual, self.intercept),
-            tol=max(0.01 * self.progress.settings.tol, EXACT),
+            tol=0.01 * tol if tol > FINE else EXACT,
             work=work,
             max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
@@ -354,8 +360,10 @@ class _Run(KernelPoint):
         )
 
     def stalled(self) -> bool:
-        """Tell whether the dual has stopped rising."""
-        return self.rounds_without_gain > 20
+        """Tell whether the dual has stopped rising, or the gap has stopped falling."""
+        if self.gap < 0.9 * self.best_gap:
+            self.best_gap, self.best_gap_at = self.gap, self.progress.iteration
+        return self.rounds_without_gain > 20 or self.progress.iteration - self.best_gap_at > PATIENT_ROUNDS
 
     def conclusion(self) -> tuple[HingePoint, Certificate]:
         """Return the point with its class sums right to rounding, and its certificate.

@@ -129,8 +129,9 @@ class InteriorPoint:
                     break
                 _count_iteration(progress, model)
                 try:
-                    short = short + 1 if _predictor_corrector(system) < 0.05 else 0
-                except np.linalg.LinAlgError:
+                    with np.errstate(over="raise", divide="raise", invalid="raise"):
+                        short = short + 1 if _predictor_corrector(system) < 0.05 else 0
+                except (np.linalg.LinAlgError, FloatingPointError):
                     too_tight = isinstance(model, NearKinks)
                     if not too_tight:
                         progress.status = Status.NUMERICAL_ERROR

@@ -122,7 +122,8 @@ def _changes_by_class(
     lost: NDArray[np.float64],
 ) -> NDArray[np.float64] | None:
     """Return what the scores of the support vectors change by, class by class; None where that does not pay."""
-    if not is_classwise(problem.losses, len(example), len(support)):
+    # the other way holds the square of the free variables, which are more than the rows
+    if not is_classwise(problem.losses, len(example), len(support), max_entries=np.inf):
         return None
     K = problem.gram.block(support, support).astype(np.float64)
     scale = max(float(K.diagonal().max()), 1.0)

@@ -32,11 +32,24 @@ class LeftOutSides:
     rest: Sides
 
     @classmethod
-    def of(cls, totals: NDArray[np.float64], balance: bool) -> "LeftOutSides":
-        """Let one row be left out on either side."""
+    def of(
+        cls,
+        totals: NDArray[np.float64],
+        balance: bool,
+        own: float | NDArray[np.float64] = 1.0,
+        rest: float | NDArray[np.float64] = 1.0,
+    ) -> "LeftOutSides":
+        """Let one row be left out on either side, of weight `own` in the class or `rest` in the rest."""
         return cls(
-            Sides.one_vs_rest(totals, balance, fewer_own=1.0), Sides.one_vs_rest(totals, balance, fewer_rest=1.0)
+            Sides.one_vs_rest(totals, balance, fewer_own=own), Sides.one_vs_rest(totals, balance, fewer_rest=rest)
         )
+
+    @classmethod
+    def whole(cls, labels: NDArray[np.intp], weights: NDArray[np.float64], balance: bool) -> "LeftOutSides":
+        """Let rows leave with all their weight, for the balancing that of the mean row of the side."""
+        totals, counts = np.bincount(labels, weights).astype(np.float64), np.bincount(labels)
+        rest = (totals.sum() - totals) / np.maximum(counts.sum() - counts, 1)
+        return cls.of(totals, balance, totals / counts, rest)
 
     def different(self) -> list[Sides]:
         """Return the sides, or the one that serves both (without balancing)."""
@@ -50,12 +63,20 @@ class LeftOutSides:
 
 
 def left_out_scores(
-    rows: ProximalRows, moments: ClassMoments | None, sides: LeftOutSides, Cs: NDArray[np.float64]
+    rows: ProximalRows,
+    moments: ClassMoments | None,
+    sides: LeftOutSides,
+    Cs: NDArray[np.float64],
+    *,
+    whole: bool = False,
 ) -> Iterator[Chunk]:
-    """Yield the leave-one-out scores, by the smaller of the two systems: without moments, that of the rows."""
+    """Yield the leave-one-out scores, by the smaller of the two systems: without moments, that of the rows.
+
+    A `whole` row leaves with all its weight, instead of one of the equal rows that it stands for.
+    """
     if moments is None:
-        return _through_rows(rows, sides, Cs)
-    return _through_moments(rows, _spectra(rows, moments, sides, Cs), sides, Cs)
+        return _through_rows(rows, sides, Cs, whole=whole)
+    return _through_moments(rows, _spectra(rows, moments, sides, Cs), sides, Cs, whole=whole)
 
 
 def left_out_sums(
@@ -97,7 +118,7 @@ def _judged(
 
 
 def _through_moments(
-    rows: ProximalRows, spectra: Spectra, sides: LeftOutSides, Cs: NDArray[np.float64]
+    rows: ProximalRows, spectra: Spectra, sides: LeftOutSides, Cs: NDArray[np.float64], *, whole: bool = False
 ) -> Iterator[Chunk]:
     first = 0
     for B, signs, _ in rows.chunks():
@@ -109,14 +130,17 @@ def _through_moments(
                 spectrum = of_side[r]
                 axes = B[at] @ spectrum.vectors[:-1] - spectrum.vectors[-1]
                 inverse = spectrum.inverse(Cs)
-                leverage = side.factors[labels[at], r, None] * (axes**2 @ inverse)
+                leaving = side.factors[labels[at], r] * (rows.weights[part][at] if whole else 1.0)
+                leverage = leaving[:, None] * (axes**2 @ inverse)
                 fitted = axes @ (spectrum.target[:, None] * inverse)
                 scores[:, at, r] = ((fitted - leverage * signs[at, r, None]) / (1.0 - leverage)).T
         yield part, scores
         first = part.stop
 
 
-def _through_rows(rows: ProximalRows, sides: LeftOutSides, Cs: NDArray[np.float64]) -> Iterator[Chunk]:
+def _through_rows(
+    rows: ProximalRows, sides: LeftOutSides, Cs: NDArray[np.float64], *, whole: bool = False
+) -> Iterator[Chunk]:
     """Take ``1 - h`` from the diagonal of ``(C N^(1/2) E E' N^(1/2) + I)^-1``: exact also where h nears one."""
     ((B, signs, _),) = replace(rows, chunk_rows=len(rows.labels)).chunks()
     inner = _dense(B @ B.T) + 1.0
@@ -132,7 +156,7 @@ def _through_rows(rows: ProximalRows, sides: LeftOutSides, Cs: NDArray[np.float6
             inverse = 1.0 / (values[:, None] + 1.0 / Cs)
             multipliers = U @ ((U.T @ (roots * signs[:, r]))[:, None] * inverse)
             slack = U[at] ** 2 @ inverse / Cs
-            w, root = rows.weights[at, None], roots[at, None]
+            w, root = np.ones((1, 1)) if whole else rows.weights[at, None], roots[at, None]
             with np.errstate(divide="ignore", invalid="ignore"):
                 errors = multipliers[at] / (Cs * root) * (w / (w - 1.0 + slack))
             # the only row of its class has no weight once it is left out: its score needs no correction

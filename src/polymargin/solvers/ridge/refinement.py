@@ -108,7 +108,7 @@ def refine(
         if solved.all():
             break
         n_iter += ~solved
-        step = np.where(solved, 0.0, -np.linalg.solve(hessian, gradient.T[:, :, None])[:, :, 0].T)
+        step = np.where(solved, 0.0, -_solved(hessian, gradient))
         decrease = -np.einsum("ij,ij->j", gradient, step)
         enough = value + 1e-14 * np.abs(value)
         length = np.ones(k)
@@ -124,6 +124,37 @@ def refine(
         point, value, hessian = trial, trial_value, trial_hessian
         solved |= same_piece | (_gap(gradient, ridge, value) <= tol) | (length < SHORTEST_STEP)
     return Refinement(point[0], point[1], n_iter, value, _gap(gradient, ridge, value))
+
+
+def refined_left_out(
+    left_out: NDArray[np.float64],
+    products: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    squared_norms: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    refinement: Refinement,
+    C: float,
+) -> NDArray[np.float64]:
+    """Return refined left-out scores (n, k): a Newton step of (12) without the row, from the refinement with it.
+
+    `left_out` are the scores ``B v - offset`` with v and offset found without the row, `products` those ``B v``
+    with it; the offsets are taken to change as little as one row can change them.
+    """
+    k = len(factors)
+    signs = one_vs_rest_signs(labels, k)
+    errors = 1.0 - signs * (refinement.scale * products - refinement.offset)
+    own = C * weights[:, None] * factors[labels] * (errors > 0)
+    sums = margin_sums(products, labels, weights, factors, refinement.scale, refinement.offset)
+    ridge = np.vstack([np.where(squared_norms > 0, squared_norms, 1.0), np.ones(k)])
+    _, _, hessian = _model(sums, np.vstack([refinement.scale, refinement.offset]), ridge, C)
+    directions = np.stack([products, -np.ones_like(products)], axis=2)
+    without = hessian - own[:, :, None, None] * directions[:, :, :, None] * directions[:, :, None, :]
+    pull = -(own * errors * signs)[:, :, None] * directions
+    step = np.linalg.solve(without, pull[:, :, :, None])[:, :, :, 0]
+    scale, shift = refinement.scale + step[:, :, 0], refinement.offset + step[:, :, 1]
+    return scale * (left_out + offset) - shift
 
 
 class ScoredRows(NamedTuple):
@@ -194,6 +225,17 @@ def _model(
     hessian[:, 0, 1] = hessian[:, 1, 0] = -C * scores
     hessian[:, 1, 1] = C * total + ridge[1]
     return value, gradient, hessian
+
+
+def _solved(hessian: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Newton directions (2, k); where large weights leave no digits for the ridge, the shortest."""
+    right = gradient.T[:, :, None]
+    try:
+        return np.asarray(np.linalg.solve(hessian, right), dtype=np.float64)[:, :, 0].T
+    except np.linalg.LinAlgError:
+        scale = np.sqrt(np.einsum("kii->ki", hessian))[:, :, None]
+        inverse = np.linalg.pinv(hessian / (scale * scale.transpose(0, 2, 1)), hermitian=True)
+        return np.asarray(inverse @ (right / scale) / scale, dtype=np.float64)[:, :, 0].T
 
 
 def _gap(

@@ -1,0 +1,158 @@
+"""Probabilities from scores: the softmax of a linear map of the scores, fitted by penalised maximum likelihood.
+
+    p(x) = softmax(a s + b + M s),   s the scores (k,) of x, a >= LEAST_SLOPE
+
+    min over (a, b, M)   sum_i w_i [log sum_j exp z_ij - <t_i, z_i>] + 1/2 sum_q ridge_q theta_q^2
+
+with z = a s + b + M s. The three maps are prefixes of ``theta = (a, b, M)``: the slope alone, with an offset per
+class, with a matrix. Every coordinate has a positive ridge, so the objective is strongly convex: at any point the
+Fenchel dual at ``p = softmax(z)`` is lower by just ``1/2 sum_q gradient_q^2 / ridge_q``, the certified gap.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.problems.certificate import Certificate
+
+Array = NDArray[np.float64]
+
+LEAST_SLOPE = 1e-3
+"""Least slope, so that the order of the scores is kept."""
+
+
+class Evaluation(NamedTuple):
+    """Objective, its gradient (d,), and the probabilities (n, k) at a point."""
+
+    value: float
+    gradient: Array
+    probabilities: Array
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxProblem:
+    """The problem of the maps of one size.
+
+    Attributes
+    ----------
+    scores : (n, k), of unit spread.
+    targets : (n, k) wanted probabilities of the classes.
+    weights : (n,) weights of the rows.
+    ridge : (d,) positive; d = 1, 1 + k or 1 + k + k^2 says which map.
+    """
+
+    scores: Array
+    targets: Array
+    weights: Array
+    ridge: Array
+
+    def start(self) -> Array:
+        """Return the map with slope one and nothing else."""
+        theta = np.zeros(len(self.ridge))
+        theta[0] = 1.0
+        return theta
+
+    def restricted(self, rows: NDArray) -> "SoftmaxProblem":
+        """Return the problem of some of the rows."""
+        return SoftmaxProblem(self.scores[rows], self.targets[rows], self.weights[rows], self.ridge)
+
+    def at(self, theta: Array) -> Evaluation:
+        """Evaluate the objective."""
+        z = logits(theta, self.scores)
+        P, log_sums = _softmax(z)
+        losses = log_sums - np.einsum("ij,ij->i", self.targets, z)
+        value = float(self.weights @ losses) + 0.5 * float(self.ridge @ theta**2)
+        residual = self.weights[:, None] * (P - self.targets)
+        return Evaluation(value, pulled_back(residual, self.scores, len(theta)) + self.ridge * theta, P)
+
+    def hessian(self, P: Array) -> Array:
+        """Hessian of the objective where the probabilities are P."""
+        H = curvature(self.scores, P, self.weights, len(self.ridge))
+        H.flat[:: len(H) + 1] += self.ridge
+        return H
+
+    def gap(self, theta: Array, gradient: Array) -> float:
+        """Return how much lower than at a point with this gradient the objective can be at most."""
+        gradient = gradient.copy()
+        if theta[0] <= LEAST_SLOPE:
+            gradient[0] = min(gradient[0], 0.0)  # the bound answers a gradient that would lower the slope
+        return 0.5 * float(gradient**2 @ (1.0 / self.ridge))
+
+    def certify(self, theta: Array) -> Certificate:
+        """Measure the objective and how much lower it can be at most."""
+        value, gradient, _ = self.at(theta)
+        bound = self.gap(theta, gradient)
+        return Certificate.of(value, value - bound, infeasibility=max(0.0, LEAST_SLOPE - float(theta[0])))
+
+
+def logits(theta: Array, scores: Array) -> Array:
+    """Return ``a s + b + M s`` for scores (n, k)."""
+    k = scores.shape[1]
+    z = theta[0] * scores
+    if len(theta) > 1:
+        z += theta[1 : 1 + k]
+    if len(theta) > 1 + k:
+        z += scores @ theta[1 + k :].reshape(k, k).T
+    return z
+
+
+def probabilities(theta: Array, scores: Array) -> Array:
+    """Return the probabilities (n, k) of the classes."""
+    return _softmax(logits(theta, scores))[0]
+
+
+def pulled_back(residual: Array, scores: Array, size: int) -> Array:
+    """Return the gradient in theta of ``<residual, z(theta)>``: the adjoint of `logits`."""
+    parts = [np.array([np.vdot(scores, residual)])]
+    if size > 1:
+        parts.append(residual.sum(axis=0))
+    if size > 1 + scores.shape[1]:
+        parts.append((residual.T @ scores).ravel())
+    return np.concatenate(parts)
+
+
+def curvature(S: Array, P: Array, w: Array, size: int) -> Array:
+    """Return the second derivatives of the summed losses in the first `size` coordinates of theta."""
+    if size > 1 + S.shape[1]:
+        return _of_everything(S, P, w)
+    return np.ascontiguousarray(_of_slope_and_offsets(S, P, w)[:size, :size])
+
+
+def _softmax(z: Array) -> tuple[Array, Array]:
+    """Return the softmax of every row, and the logarithm of its sum of exponentials."""
+    top = z.max(axis=1, keepdims=True)
+    P = np.exp(z - top)
+    sums = P.sum(axis=1, keepdims=True)
+    P /= sums
+    return P, (np.log(sums) + top)[:, 0]
+
+
+def _of_slope_and_offsets(S: Array, P: Array, w: Array) -> Array:
+    """Covariances of ``(s, identity)`` under p, summed over the rows: (1 + k, 1 + k)."""
+    k = S.shape[1]
+    deviation = S - np.einsum("ij,ij->i", P, S)[:, None]
+    weighted = w[:, None] * P
+    H = np.empty((1 + k, 1 + k))
+    H[0, 0] = np.vdot(weighted, deviation**2)
+    H[0, 1:] = H[1:, 0] = np.einsum("ij,ij->j", weighted, deviation)
+    H[1:, 1:] = np.diag(weighted.sum(axis=0)) - P.T @ weighted
+    return H
+
+
+def _of_everything(S: Array, P: Array, w: Array) -> Array:
+    """Second derivatives in all of ``(a, b, M)``; those in the slope are M's along the identity."""
+    n, k = S.shape
+    inputs = np.column_stack([np.ones(n), S])
+    products = (P[:, :, None] * inputs[:, None, :]).reshape(n, -1)
+    H = -(products.T @ (w[:, None] * products)).reshape(k, 1 + k, k, 1 + k)
+    own = np.tensordot(inputs[:, :, None] * inputs[:, None, :], w[:, None] * P, axes=(0, 0))
+    H[np.arange(k), :, np.arange(k), :] += own.transpose(2, 0, 1)
+    # from (class, input) to the offsets first and then the matrix by rows
+    by_class = np.arange(k * (1 + k)).reshape(k, 1 + k)
+    order = np.concatenate([by_class[:, 0], by_class[:, 1:].ravel()])
+    full = H.reshape(k * (1 + k), -1)[np.ix_(order, order)]
+    identity = k + np.arange(k) * (1 + k)
+    slope = full[:, identity].sum(axis=1)
+    return np.block([[slope[identity].sum(), slope[None]], [slope[:, None], full]])

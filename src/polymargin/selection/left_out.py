@@ -1,0 +1,211 @@
+"""Scores of training rows from machines fitted without them: from one fit where possible, by folds elsewhere.
+
+Equal rows of a class leave together, with all their weight: otherwise the copy that stays would vouch for the one
+left out. So a row of weight 2 and a row given twice are the same here, too.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.feature_selection import SelectorMixin, VarianceThreshold
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import _safe_split
+
+from polymargin.gram import row_keys
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+FOLDS = 5
+"""Folds where left-out scores need refits and `cv` is not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Left-out scores.
+
+    Attributes
+    ----------
+    rows : (m,) positions of the rows in the training data.
+    labels : (m,) positions of their classes in `classes_`.
+    weights : (m,) their weights, all positive.
+    groups : (m,) the same number for equal rows of a class.
+    scores : (m, k) scores of the classes.
+    """
+
+    rows: Rows
+    labels: Rows
+    weights: Array
+    groups: Rows
+    scores: Array
+
+    def merged(self) -> "LeftOut":
+        """Return one row for every group, with the weight of all of it, in the order of the groups' numbers."""
+        first = np.unique(self.groups, return_index=True)[1]
+        place = np.searchsorted(self.groups[first], self.groups)
+        weights = np.bincount(place, self.weights).astype(np.float64)
+        return LeftOut(self.rows[first], self.labels[first], weights, self.groups[first], self.scores[first])
+
+
+def leave_out(
+    estimator: Any, machine: Any, X: Any, y: NDArray, weights: Array | None, cv: Any, classes: NDArray
+) -> LeftOut:
+    """Return the left-out scores of the rows of positive weight.
+
+    Parameters
+    ----------
+    estimator : the classifier, to be fitted without some rows where there is no other way.
+    machine : the same, fitted to all rows.
+    X, y, weights : what it was fitted to; no weights are weights of one that are not passed on.
+    cv : None for no refits where possible, and FOLDS folds elsewhere; or how to split.
+    classes : the classes of the machine.
+    """
+    rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+    labels = np.searchsorted(classes, y[rows])
+    groups = equal_rows(X, labels, rows)
+    check_two_rows(groups, labels, classes)
+    counts = np.ones(len(rows)) if weights is None else weights[rows]
+    if cv is None and can_leave_out(machine):
+        scores = _without_refits(machine, X, y, weights)
+        if scores is not None:
+            return LeftOut(rows, labels, counts, groups, scores)
+    if cv is None:
+        folds = deal(groups, labels, min(FOLDS, smallest_class(groups, labels)))
+        splits = [(rows[folds != fold], rows[folds == fold]) for fold in np.unique(folds)]
+    else:
+        splits = [
+            (train, test[np.isin(test, rows)]) for train, test in check_cv(cv, y, classifier=True).split(X, y)
+        ]
+    at, scores = _by_refits(estimator, X, y, weights, splits, classes)
+    place = np.searchsorted(rows, at)
+    return LeftOut(at, labels[place], counts[place], groups[place], scores)
+
+
+def can_leave_out(machine: Any) -> bool:
+    """Tell whether a fitted machine, perhaps found by a search or the last step of a pipeline, needs no refits.
+
+    Steps before it that saw the classes would have to be fitted without the row as well.
+    """
+    if isinstance(machine, Pipeline):
+        return can_leave_out(machine.steps[-1][1]) and not any(
+            _uses_classes(step) for _, step in machine.steps[:-1]
+        )
+    if hasattr(machine, "best_estimator_"):
+        return can_leave_out(machine.best_estimator_)
+    return hasattr(machine, "_left_out_scores")
+
+
+def class_scores(machine: Any, X: Any, classes: NDArray) -> Array:
+    """Return the scores (n, k) of all `classes`: those of `decision_function`, or logarithms of probabilities.
+
+    A class that the machine has not seen has a score of minus infinity.
+    """
+    if hasattr(machine, "decision_function"):
+        scores = np.asarray(machine.decision_function(X), dtype=np.float64)
+    else:
+        probabilities = np.asarray(machine.predict_proba(X), dtype=np.float64)
+        scores = np.log(np.maximum(probabilities, np.finfo(np.float64).eps))
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
+    if scores.shape[1] != len(machine.classes_):
+        raise ValueError(
+            f"The decision_function of the estimator must give one score per class, got {scores.shape[1]} columns "
+            f"for {len(machine.classes_)} classes; SVC does so with decision_function_shape='ovr'."
+        )
+    aligned = np.full((len(scores), len(classes)), -np.inf)
+    aligned[:, np.searchsorted(classes, machine.classes_)] = scores
+    return aligned
+
+
+def fitted_clone(estimator: Any, X: Any, y: NDArray, weights: Array | None) -> Any:
+    """Fit a copy; weights are passed on only where there are some."""
+    return clone(estimator).fit(X, y) if weights is None else clone(estimator).fit(X, y, sample_weight=weights)
+
+
+def equal_rows(X: Any, labels: Rows, rows: Rows) -> Rows:
+    """Return for each of the `rows` a number that equal rows of a class share, whatever their order."""
+    keys = list(zip(labels.tolist(), _keys(X, rows), strict=True))
+    position = {key: at for at, key in enumerate(sorted(set(keys)))}
+    return np.array([position[key] for key in keys], dtype=np.intp)
+
+
+def deal(groups: Rows, labels: Rows, n_folds: int) -> Rows:
+    """Return a fold for every row: the groups of a class go round the folds in turn, on from the last class."""
+    distinct, first = np.unique(groups, return_index=True)
+    by_class = np.argsort(labels[first], kind="stable")
+    fold = np.empty(len(distinct), dtype=np.intp)
+    fold[by_class] = np.arange(len(distinct)) % n_folds
+    return fold[np.searchsorted(distinct, groups)]
+
+
+def smallest_class(groups: Rows, labels: Rows) -> int:
+    """Return the number of distinct rows of the class that has the fewest."""
+    first = np.unique(groups, return_index=True)[1]
+    return int(np.bincount(labels[first]).min())
+
+
+def check_two_rows(groups: Rows, labels: Rows, classes: NDArray) -> None:
+    """Refuse a class of which nothing is left when a row leaves."""
+    first = np.unique(groups, return_index=True)[1]
+    counts = np.bincount(labels[first], minlength=len(classes))
+    if counts.min() < 2:
+        raise ValueError(
+            "y must hold at least two distinct rows of every class with positive sample_weight, so that one can "
+            f"be left out, got {counts.min()} of class {classes[counts.argmin()]}."
+        )
+
+
+def _uses_classes(step: Any) -> bool:
+    """Tell whether a step of a pipeline learns from y; selectors of features do, but for that by variance."""
+    if step is None or isinstance(step, str):
+        return False
+    containers = ("steps", "transformer_list", "transformers")  # of Pipeline, FeatureUnion and ColumnTransformer
+    parts: list = next((getattr(step, name) for name in containers if hasattr(step, name)), [])
+    if any(_uses_classes(part[1]) for part in parts):
+        return True
+    predicts = is_classifier(step) or is_regressor(step)
+    selects = isinstance(step, SelectorMixin) and not isinstance(step, VarianceThreshold)
+    return predicts or selects or get_tags(step).target_tags.required
+
+
+def _keys(X: Any, rows: Rows) -> list:
+    if sparse.issparse(X):
+        return row_keys(sparse.csr_array(X)[rows])
+    values = np.asarray(X)
+    if values.dtype.kind in "biuf" and values.ndim == 2:
+        return row_keys(values[rows])
+    return [repr(value) for value in values[rows].tolist()]
+
+
+def _without_refits(machine: Any, X: Any, y: NDArray, weights: Array | None) -> Array | None:
+    if isinstance(machine, Pipeline):
+        for _, step in machine.steps[:-1]:
+            X = X if step in (None, "passthrough") else step.transform(X)
+        return _without_refits(machine.steps[-1][1], X, y, weights)
+    if hasattr(machine, "best_estimator_"):
+        return _without_refits(machine.best_estimator_, X, y, weights)
+    return machine._left_out_scores(X, y, weights)
+
+
+def _by_refits(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    weights: Array | None,
+    splits: list[tuple[Rows, Rows]],
+    classes: NDArray,
+) -> tuple[Rows, Array]:
+    rows, blocks = [], []
+    for train, test in splits:
+        X_train, y_train = _safe_split(estimator, X, y, train)
+        X_test, _ = _safe_split(estimator, X, y, test, train)
+        machine = fitted_clone(estimator, X_train, y_train, None if weights is None else weights[train])
+        rows.append(test)
+        blocks.append(class_scores(machine, X_test, classes))
+    return np.concatenate(rows), np.vstack(blocks)

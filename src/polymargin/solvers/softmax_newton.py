@@ -1,0 +1,61 @@
+"""Newton's method for maps from scores to probabilities."""
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from polymargin.problems.softmax import LEAST_SLOPE, Evaluation, SoftmaxProblem
+from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
+
+Array = NDArray[np.float64]
+
+SUFFICIENT = 1e-4
+"""Part of the decrease that the gradient promises which a step must make."""
+
+SHORTEST = 1e-10
+"""Length below which a step makes no progress in floating-point arithmetic."""
+
+
+class SoftmaxNewton:
+    """Newton's method with halved steps; the slope stays at its bound while its gradient asks for less."""
+
+    def solve(
+        self,
+        problem: SoftmaxProblem,
+        settings: Settings,
+        *,
+        start: Array | None = None,
+        observer: Observer | None = None,
+    ) -> Solution[Array]:
+        """Solve `problem`, from `start` where given."""
+        theta = problem.start() if start is None else start
+        here = problem.at(theta)
+        with Progress(settings, observer) as progress:
+            for _ in progress:
+                gap = problem.gap(theta, here.gradient)
+                progress.record(here.value, here.value - gap)
+                if gap <= settings.tol * max(1.0, abs(here.value)):
+                    break
+                step = _step(problem, theta, here)
+                if step is None:
+                    progress.status = Status.STALLED
+                    break
+                theta, here = step
+        return progress.finish(theta, problem.certify(theta))
+
+
+def _step(problem: SoftmaxProblem, theta: Array, here: Evaluation) -> tuple[Array, Evaluation] | None:
+    """Return the point of a Newton step, halved until it is a decrease; None if none is."""
+    first = 0 if theta[0] > LEAST_SLOPE or here.gradient[0] < 0.0 else 1
+    H = problem.hessian(here.probabilities)[first:, first:]
+    step = np.zeros_like(theta)
+    step[first:] = -scipy.linalg.solve(H, here.gradient[first:], assume_a="pos") if len(H) else 0.0
+    length, rounding = 1.0, 1e-14 * max(1.0, abs(here.value))
+    while length > SHORTEST:
+        trial = theta + length * step
+        trial[0] = max(trial[0], LEAST_SLOPE)
+        there = problem.at(trial)
+        if there.value <= here.value + rounding + SUFFICIENT * float(here.gradient @ (trial - theta)):
+            return trial, there
+        length *= 0.5
+    return None

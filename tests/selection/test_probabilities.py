@@ -1,0 +1,210 @@
+"""Probabilities from left-out scores: near those of refits, in agreement with predict, and at no refit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import LeaveOneOut
+from sklearn.neighbors import NearestCentroid, RadiusNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from polymargin import (
+    MarginSearch,
+    MulticategorySVC,
+    ProbabilityClassifier,
+    ProximalSVC,
+    SparseSVC,
+    persistence,
+)
+from polymargin.selection.left_out import can_leave_out, leave_out
+from tests.simulate import blobs
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, labels = blobs(np.random.default_rng(0), 90, 4, 3)
+    return X, np.array(["ash", "beech", "cedar"])[labels]
+
+
+NEAR_REFITS = [
+    MulticategorySVC(loss="lee", tol=1e-8),
+    MulticategorySVC(loss="weston", tol=1e-8),
+    MulticategorySVC(loss="crammer", tol=1e-8),
+    MulticategorySVC(landmarks=20, random_state=0, tol=1e-8),
+    ProximalSVC(),
+    ProximalSVC(kernel="rbf", refine=False),
+    ProximalSVC(kernel="rbf", balance=False),
+]
+# few features pin the few free multipliers of a linear machine, so that its frozen active set is rough
+WITHOUT_REFITS = [*NEAR_REFITS, MulticategorySVC(kernel="linear", tol=1e-8)]
+
+
+def refused(self, *args, **kwargs):
+    raise AssertionError("fitted once more")
+
+
+@pytest.mark.parametrize("machine", NEAR_REFITS, ids=repr)
+def test_one_fit_is_near_n_refits(machine, data):
+    """The map itself is the same function of the scores, so its own smoothness is left out of the comparison."""
+    X, y = data
+    if machine.get_params().get("gamma") == "scale":
+        machine = clone(machine).set_params(gamma=0.2)  # "scale" changes with the rows
+    if machine.landmarks is not None:
+        machine = clone(machine).set_params(landmarks=X[:20])
+    once = ProbabilityClassifier(machine, method="vector").fit(X, y)
+    refitted = ProbabilityClassifier(machine, method="vector", cv=LeaveOneOut()).fit(X, y)
+    assert np.abs(once.predict_proba(X) - refitted.predict_proba(X)).mean() < 0.01
+
+
+@pytest.mark.parametrize("machine", WITHOUT_REFITS, ids=repr)
+def test_no_refit_is_made(machine, data, monkeypatch):
+    X, y = data
+    fitted = clone(machine).fit(X, y)
+    monkeypatch.setattr(type(machine), "fit", refused)
+    assert can_leave_out(fitted)
+    assert leave_out(machine, fitted, X, y, None, None, fitted.classes_).scores.shape == (90, 3)
+
+
+def test_a_pipeline_and_a_search_need_no_refit_unless_a_step_uses_the_classes(data):
+    X, y = data
+    scaled = make_pipeline(StandardScaler(), MulticategorySVC())
+    inside = ProbabilityClassifier(scaled).fit(X, y)
+    outside = ProbabilityClassifier(MulticategorySVC()).fit(StandardScaler().fit_transform(X), y)
+    np.testing.assert_array_equal(inside.left_out_.scores, outside.left_out_.scores)
+    assert can_leave_out(MarginSearch(Cs=[1.0], gammas=[0.1]).fit(X, y))
+    assert not can_leave_out(make_pipeline(SelectKBest(k=2), MulticategorySVC()).fit(X, y))
+    chosen = ProbabilityClassifier(make_pipeline(SelectKBest(k=2), MulticategorySVC())).fit(X, y)
+    assert chosen.predict_proba(X).shape == (90, 3)
+
+
+@pytest.mark.parametrize("method", ["auto", "temperature", "vector", "matrix", "sigmoid", "isotonic"])
+@pytest.mark.parametrize("machine", [MulticategorySVC(tol=1e-9), ProximalSVC(), LogisticRegression()], ids=repr)
+def test_weights_are_repetition(machine, method, data):
+    X, y = data
+    times = np.random.default_rng(1).integers(0, 4, len(y))
+    weighted = ProbabilityClassifier(machine, method=method).fit(X, y, sample_weight=times)
+    repeated = ProbabilityClassifier(machine, method=method).fit(X.repeat(times, axis=0), y.repeat(times))
+    assert weighted.method_ == repeated.method_
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["auto", "temperature", "vector", "matrix", "sigmoid", "isotonic"])
+def test_predict_is_the_most_probable_class_and_with_costs_the_cheapest(method, data):
+    X, y = data
+    model = ProbabilityClassifier(MulticategorySVC(), method=method).fit(X, y)
+    P = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[P.argmax(axis=1)])
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), P, atol=1e-12)
+    costs = {("ash", "beech"): 20.0, ("cedar", "ash"): 7.0}
+    matrix = np.array([[0.0, 20.0, 1.0], [1.0, 0.0, 1.0], [7.0, 1.0, 0.0]])
+    cheapest = model.classes_[(P @ matrix).argmin(axis=1)]
+    np.testing.assert_array_equal(model.predict(X, cost_matrix=costs), cheapest)
+    frame = pd.DataFrame(matrix, index=model.classes_, columns=model.classes_)
+    given = ProbabilityClassifier(MulticategorySVC(), method=method, cost_matrix=frame).fit(X, y)
+    np.testing.assert_array_equal(given.predict(X), cheapest)
+    np.testing.assert_array_equal(given.decision_function(X).argmax(axis=1), (P @ matrix).argmin(axis=1))
+
+
+def test_a_temperature_never_changes_what_is_predicted():
+    for X, y in (load_iris(return_X_y=True), load_wine(return_X_y=True)):
+        machine = make_pipeline(StandardScaler(), MulticategorySVC(C=4.0)).fit(X, y)
+        model = ProbabilityClassifier(machine, method="temperature").fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), machine.predict(X))
+
+
+def test_labels_need_not_be_positions(data):
+    """`CalibratedClassifierCV(method="temperature")` gives equal probabilities for labels such as these."""
+    X, y = data
+    labels = np.select([y == "ash", y == "beech"], [10, 20], 70)
+    P = ProbabilityClassifier(MulticategorySVC(), method="temperature").fit(X, labels).predict_proba(X)
+    others = ProbabilityClassifier(MulticategorySVC(), method="temperature").fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(P, others)
+    assert log_loss(labels, P) < 0.8 * np.log(3)
+
+
+def test_forms_of_rows_mean_nothing(data):
+    X, y = data
+    P = ProbabilityClassifier(MulticategorySVC(tol=1e-9)).fit(X, y).predict_proba(X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = ProbabilityClassifier(MulticategorySVC(tol=1e-9)).fit(frame, pd.Series(y))
+    assert model.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_allclose(model.predict_proba(frame), P, atol=1e-6)
+    rows = sparse.csr_array(X)
+    np.testing.assert_allclose(
+        ProbabilityClassifier(MulticategorySVC(tol=1e-9)).fit(rows, y).predict_proba(rows), P, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("machine", [MulticategorySVC(kernel="precomputed"), ProximalSVC(kernel="precomputed")])
+def test_precomputed_kernels_also_with_rows_of_no_weight(machine, data):
+    X, y = data
+    weight = np.ones(len(y))
+    weight[::7] = 0.0
+    kernel = X @ X.T
+    model = ProbabilityClassifier(machine, method="vector").fit(kernel, y, sample_weight=weight)
+    kept = np.flatnonzero(weight)
+    few = ProbabilityClassifier(machine, method="vector").fit(kernel[np.ix_(kept, kept)], y[kept])
+    np.testing.assert_allclose(model.predict_proba(kernel), few.predict_proba(kernel[:, kept]), atol=1e-4)
+
+
+@pytest.mark.parametrize("machine", [SparseSVC(), RandomForestClassifier(10, random_state=0)], ids=repr)
+def test_other_classifiers_are_refitted_on_folds(machine, data):
+    X, y = data
+    model = ProbabilityClassifier(machine).fit(X, y)
+    assert log_loss(y, model.predict_proba(X)) < 0.8 * np.log(3)
+    assert sorted(model.left_out_.rows) == list(range(90))
+
+
+def test_saving(data, tmp_path):
+    X, y = data
+    for method in ("matrix", "sigmoid", "isotonic"):
+        model = ProbabilityClassifier(MulticategorySVC(), method=method, cost_matrix={("ash", "beech"): 3.0}).fit(
+            X, y
+        )
+        persistence.save(model, tmp_path / "model.skops")
+        again = persistence.load(tmp_path / "model.skops").model
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_bad_input(data):
+    X, y = data
+    model = ProbabilityClassifier(MulticategorySVC())
+    with pytest.raises(ValueError, match=r"method must be one of .*'matrix'.* got 'best'"):
+        clone(model).set_params(method="best").fit(X, y)
+    with pytest.raises(TypeError, match="decision_function or predict_proba, got RadiusNeighborsRegressor"):
+        ProbabilityClassifier(RadiusNeighborsRegressor()).fit(X, y)
+    lonely = np.where(np.arange(90) == 5, "oak", y)
+    with pytest.raises(ValueError, match=r"two distinct rows of every class.* got 1 of class oak"):
+        clone(model).fit(X, lonely)
+    twice = np.where(np.arange(90) < 2, "oak", y)
+    with pytest.raises(ValueError, match="got 1 of class oak"):
+        clone(model).fit(np.vstack([X[[0, 0]], X[2:]]), twice)
+    with pytest.raises(ValueError, match="got 1 of class oak"):
+        clone(model).fit(X, twice, sample_weight=np.where(np.arange(90) == 1, 0.0, 1.0))
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        clone(model).fit(X, y, sample_weight=np.zeros(90))
+    with pytest.raises(ValueError, match=r"cost_matrix must have shape \(3, 3\)"):
+        clone(model).set_params(cost_matrix=np.ones((2, 2))).fit(X, y)
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=r"cost_matrix must have shape \(3, 3\)"):
+        fitted.predict(X, cost_matrix=np.zeros((4, 4)))
+    by_class = [(np.flatnonzero(y != "ash"), np.flatnonzero(y == "ash"))]
+    with pytest.raises(ValueError, match="class ash is missing"):
+        clone(model).set_params(cv=by_class).fit(X, y)
+
+
+def test_nothing_is_half_fitted_after_an_error(data):
+    X, y = data
+    model = ProbabilityClassifier(MulticategorySVC())
+    with pytest.raises(ValueError, match="class oak"):
+        model.fit(X, np.where(np.arange(90) == 5, "oak", y))
+    assert not [name for name in vars(model) if name.endswith("_")]
+    assert ProbabilityClassifier(NearestCentroid()).fit(X, y).predict_proba(X).shape == (90, 3)
