@@ -1,8 +1,13 @@
 """Configuration of the documentation."""
 
 import os
+import sys
 import warnings
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+# The pages about the papers read the stored runs of the checkout.
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -25,14 +30,14 @@ autosummary_generate = True
 templates_path = ["_templates"]
 numpydoc_show_class_members = False
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
-    "gallery_dirs": "gallery",
+    "examples_dirs": ["../examples", "../reproductions/explained"],
+    "gallery_dirs": ["gallery", "explained"],
     "filename_pattern": r"plot_",
     "download_all_examples": False,
     "abort_on_example_error": True,
     "show_memory": False,
 }
-exclude_patterns = ["_build", "evidence.md", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+exclude_patterns = ["_build", "evidence.md", "*/*.ipynb", "gallery/*.py", "explained/*.py", "*/*.md5"]
 html_theme = "pydata_sphinx_theme"
 html_title = "Polymargin"
 suppress_warnings = ["config.cache"]

@@ -3,7 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from reproductions.declare import Figure, Table
+from reproductions.declare import Reproduction
 
 PAPERS = {"1": "multicategory", "2": "proximal", "3": "sparse", "4": "shared", "5": "robust"}
 
@@ -18,7 +18,7 @@ def names() -> list[str]:
     return found
 
 
-def load(name: str) -> Table | Figure:
+def load(name: str) -> Reproduction:
     """Return the reproduction of that name."""
     if name not in names():
         raise ValueError(f"There is no reproduction {name!r}; there are {', '.join(names())}.")

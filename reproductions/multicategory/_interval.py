@@ -14,12 +14,20 @@ from reproductions.declare import Context
 
 Point = tuple[int, int]
 
+LOG_LAMBDAS, LOG_SIGMAS = range(-16, 2), range(-6, 3)
+"""Powers of two of the grid; the paper gives none. Wide enough that choices do not crowd at its edge."""
 
-def grid(context: Context) -> list[Point]:
+PROTOCOL = (
+    "The paper gives no grid. Ours is log2 lambda = -16, ..., 1 and log2 sigma = -6, ..., 2, so that the "
+    "choices of one-versus-rest, whose class in the middle wants a large lambda, do not end at its edge. "
+)
+
+
+def grid(context: Context, log_lambdas: range = LOG_LAMBDAS, log_sigmas: range = LOG_SIGMAS) -> list[Point]:
     """Return the searched powers of two of (lambda, sigma)."""
     if context.quick:
         return list(product((-9, -5), (-4, -2)))
-    return list(product(range(-13, -2, 2), range(-5, 1)))
+    return list(product(log_lambdas, log_sigmas))
 
 
 def gamma_of(log_sigma: int) -> float:

@@ -9,7 +9,9 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from polymargin import RobustSVC
+from reproductions.declare import Claim, Comparison
 
+TWO_STARTS = ("utility", "identity")
 METHODS = ("WRSVM", "WRSVM, two starts", "WSVM")
 
 
@@ -40,7 +42,9 @@ def fitted(
         warnings.simplefilter("ignore")
         for point in grid:
             robust, plain = (
-                RobustSVC(utility=matrix, truncation=truncation, **point, **options).fit(train.data, train.target)
+                RobustSVC(utility=matrix, truncation=truncation, starts=TWO_STARTS, **point, **options).fit(
+                    train.data, train.target
+                )
                 for truncation in ("auto", -np.inf)
             )
             # Of two starts the paper's own may be the better: then one start gives the same fit.
@@ -60,6 +64,46 @@ def best(machines: Iterable[Any], tuning: Bunch, matrix: np.ndarray) -> Any:
 def bayes_utility(test: Bunch, matrix: np.ndarray) -> float:
     """Return the utility of the best rule on the rows of a sample, times 100."""
     return 100.0 * float((test.probabilities @ matrix).max(axis=1).mean())
+
+
+def region_shares(predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return the shares of the square [-3, 3]^2 that are predicted as each of three classes."""
+    side = np.linspace(-3.0, 3.0, 150)
+    points = np.column_stack([part.ravel() for part in np.meshgrid(side, side)])
+    return np.bincount(predict(points), minlength=3) / len(points)
+
+
+def grows(label: str, kind: int, region: int, low: float, high: float, sign: int = 1) -> Comparison:
+    """Compare the share of a class's region at a low and at a high a; with a negative sign it is to shrink."""
+    keys = [(f"U{kind}", f"{a:g}", f"class {region}") for a in (high, low)]
+    return Comparison(label, lambda values: sign * (values[keys[0]] - values[keys[1]]), 0.02)
+
+
+def moving_regions(levels: tuple[float, ...]) -> list[Claim]:
+    """Return what the paper says of both figures: how the regions move with the utilities."""
+    low, high = levels[0], levels[-1]
+    return [
+        Claim(
+            "with U_1 the region of class 1 shrinks and that of class 2 grows",
+            [grows("class 1 shrinks", 1, 1, low, high, -1), grows("class 2 grows", 1, 2, low, high)],
+        ),
+        Claim(
+            "with U_2 the region of class 1 shrinks and those of classes 2 and 3 grow",
+            [
+                grows("class 1 shrinks", 2, 1, low, high, -1),
+                grows("class 2 grows", 2, 2, low, high),
+                grows("class 3 grows", 2, 3, low, high),
+            ],
+        ),
+        Claim(
+            "with U_3 the region of class 1 grows and those of classes 2 and 3 shrink",
+            [
+                grows("class 1 grows", 3, 1, low, high),
+                grows("class 2 shrinks", 3, 2, low, high, -1),
+                grows("class 3 shrinks", 3, 3, low, high, -1),
+            ],
+        ),
+    ]
 
 
 def draw_boundaries(ax: Any, predict: Callable[[np.ndarray], np.ndarray], colour: str, label: str | None) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import SharedStructureSVC
-from reproductions.declare import Context, Key, Row, Table
+from reproductions.declare import Claim, Context, Key, Reproduction, Row, difference
 from reproductions.shared._curves import split
 
 N_BASE = (45, 20, 10, 5)
@@ -36,15 +36,6 @@ def repetition(context: Context) -> Mapping[Key, float]:
     return values
 
 
-def judge(rows: Sequence[Row]) -> str:
-    """Judge what the paper says: ten base classifiers do as well as all 45."""
-    ours = {row.key: row for row in rows}
-    losses = [ours[size, "45"].ours - row.ours for (size, n_base), row in ours.items() if n_base == "10"]
-    if max(losses) <= TOLERANCE:
-        return f"reproduced (no numbers are printed): ten base classifiers lose {max(losses):.1f} points at most"
-    return f"not reproduced (no numbers are printed): ten base classifiers lose {max(losses):.1f} points"
-
-
 def plot(rows: Sequence[Row]) -> Any:
     """Draw accuracy against the number of training rows, a line a number of base classifiers."""
     from matplotlib import pyplot
@@ -61,17 +52,26 @@ def plot(rows: Sequence[Row]) -> Any:
     return figure
 
 
-REPRODUCTION = Table(
+REPRODUCTION = Reproduction(
     title="Figure 2 (g): one-versus-one with fewer base classifiers on USPS, accuracy in percent",
     parts=("training rows", "base classifiers"),
-    paper={},
     repetition=repetition,
-    repetitions=3,
-    paper_repetitions=10,
+    repetitions=5,
+    claims=(
+        Claim(
+            "ten base classifiers do as well as one-versus-one",
+            [
+                difference(f"{size} rows: 45 minus 10", (size, "45"), (size, "10"), TOLERANCE)
+                for size in ("250", "500")
+            ],
+            same=True,
+        ),
+    ),
     digits=1,
     plot=plot,
-    judge=judge,
-    notes="HRCT is not public. 45 base classifiers are those of one-versus-one (the paper says 50), ten are the "
-    "paper's reduced machine; 20 and 5 are ours. Gaussian kernel, five rounds, C = .01, .1, 1 and nu = .01, 1 "
-    "chosen on a tenth of the rest.",
+    protocol="Gaussian kernel of gamma = 1/(p var), five rounds, C = .01, .1, 1 and nu = .01, 1 chosen on a "
+    "tenth of the rest, the first of equals. One point, what a reader of the curves could see, counts as "
+    "nothing.",
+    notes="The paper prints no numbers; HRCT is not public. 45 base classifiers are those of one-versus-one "
+    "(the paper says 50), ten are the paper's reduced machine; 20 and 5 are ours.",
 )

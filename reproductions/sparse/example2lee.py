@@ -2,4 +2,4 @@
 
 from reproductions.sparse.example2 import EXAMPLE
 
-REPRODUCTION = EXAMPLE.reproduction("lee", repetitions=3)
+REPRODUCTION = EXAMPLE.reproduction("lee", repetitions=5)

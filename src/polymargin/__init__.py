@@ -1,31 +1,84 @@
-"""Polymargin: large-margin classification with more than two classes."""
+"""Polymargin: large-margin classification with more than two classes.
 
+Public names are imported when they are first used: `import polymargin` and the command line start at once.
+"""
+
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from polymargin.compression import Compression, compress
-from polymargin.estimators.multicategory import MulticategorySVC
-from polymargin.estimators.proximal import ProximalSVC
-from polymargin.estimators.refinement import NewtonRefinement
-from polymargin.estimators.robust import RobustSVC
-from polymargin.estimators.shared import SharedStructureSVC
-from polymargin.estimators.sparse import SparseSVC
-from polymargin.estimators.trace_norm import TraceNormSVC
-from polymargin.problems.certificate import Certificate
-from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
-from polymargin.selection.criteria import gacv, loo
-from polymargin.selection.decisions import Decider
-from polymargin.selection.multicategory import MarginSearch
-from polymargin.selection.probabilities import ProbabilityClassifier
-from polymargin.selection.proximal import ProximalSVCCV, proximal_path
-from polymargin.selection.rejection import RejectOptionClassifier
-from polymargin.selection.scoring import expected_cost, make_cost_scorer
-from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
-from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
-from polymargin.selection.stability import Stability, stability_selection
-from polymargin.solvers.trace import Trace
+if _TYPE_CHECKING:
+    from polymargin import datasets, distributed, export, inspection, persistence, report
+    from polymargin.compression import Compression, compress
+    from polymargin.estimators.multicategory import MulticategorySVC
+    from polymargin.estimators.proximal import ProximalSVC
+    from polymargin.estimators.refinement import NewtonRefinement
+    from polymargin.estimators.robust import RobustSVC
+    from polymargin.estimators.shared import SharedStructureSVC
+    from polymargin.estimators.sparse import SparseSVC
+    from polymargin.estimators.trace_norm import TraceNormSVC
+    from polymargin.problems.certificate import Certificate
+    from polymargin.problems.hinge import ReinforcedLoss
+    from polymargin.problems.penalties import ElasticNetPenalty, GroupLassoPenalty
+    from polymargin.selection.budget import BudgetSearch
+    from polymargin.selection.criteria import gacv, loo
+    from polymargin.selection.decisions import Decider
+    from polymargin.selection.multicategory import MarginSearch
+    from polymargin.selection.prediction_sets import PredictionSetClassifier
+    from polymargin.selection.probabilities import ProbabilityClassifier
+    from polymargin.selection.proximal import ProximalSVCCV, proximal_path
+    from polymargin.selection.rejection import RejectOptionClassifier
+    from polymargin.selection.scoring import expected_cost, make_cost_scorer
+    from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
+    from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
+    from polymargin.selection.stability import Stability, stability_selection
+    from polymargin.solvers.trace import Trace
+
+_PLACES = {
+    "BudgetSearch": "selection.budget",
+    "Certificate": "problems.certificate",
+    "Compression": "compression",
+    "Decider": "selection.decisions",
+    "ElasticNetPenalty": "problems.penalties",
+    "GroupLassoPenalty": "problems.penalties",
+    "MarginSearch": "selection.multicategory",
+    "MulticategorySVC": "estimators.multicategory",
+    "NewtonRefinement": "estimators.refinement",
+    "PredictionSetClassifier": "selection.prediction_sets",
+    "ProbabilityClassifier": "selection.probabilities",
+    "ProximalSVC": "estimators.proximal",
+    "ProximalSVCCV": "selection.proximal",
+    "ReinforcedLoss": "problems.hinge",
+    "RejectOptionClassifier": "selection.rejection",
+    "RobustSVC": "estimators.robust",
+    "SharedStructureSVC": "estimators.shared",
+    "SharedStructureSearch": "selection.shared",
+    "SparsePath": "selection.sparse",
+    "SparseSVC": "estimators.sparse",
+    "SparseSVCCV": "selection.sparse",
+    "Stability": "selection.stability",
+    "Trace": "solvers.trace",
+    "TraceNormPath": "selection.shared",
+    "TraceNormSVC": "estimators.trace_norm",
+    "compress": "compression",
+    "expected_cost": "selection.scoring",
+    "gacv": "selection.criteria",
+    "loo": "selection.criteria",
+    "make_cost_scorer": "selection.scoring",
+    "proximal_path": "selection.proximal",
+    "sparse_path": "selection.sparse",
+    "stability_selection": "selection.stability",
+    "trace_norm_path": "selection.shared",
+}
+"""The module of every public name."""
+
+_MODULES = ("datasets", "distributed", "export", "inspection", "persistence", "report")
+"""The public modules."""
 
 __version__ = _version("polymargin")
 __all__ = [
+    "BudgetSearch",
     "Certificate",
     "Compression",
     "Decider",
@@ -34,9 +87,11 @@ __all__ = [
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "PredictionSetClassifier",
     "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",
+    "ReinforcedLoss",
     "RejectOptionClassifier",
     "RobustSVC",
     "SharedStructureSVC",
@@ -49,12 +104,32 @@ __all__ = [
     "TraceNormPath",
     "TraceNormSVC",
     "compress",
+    "datasets",
+    "distributed",
     "expected_cost",
+    "export",
     "gacv",
+    "inspection",
     "loo",
     "make_cost_scorer",
+    "persistence",
     "proximal_path",
+    "report",
     "sparse_path",
     "stability_selection",
     "trace_norm_path",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _PLACES:
+        value = getattr(_import_module(f"polymargin.{_PLACES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return _import_module(f"polymargin.{name}")
+    raise AttributeError(f"module 'polymargin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -12,7 +12,7 @@ ort = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not install
 @pytest.fixture
 def model(iris, tmp_path, capsys):
     path = tmp_path / "iris.skops"
-    accept(capsys, "fit", iris, "--target", "species", "--save", path)
+    accept(capsys, "fit", iris, "--target", "species", "--method", "multicategory", "--save", path)
     return path
 
 
@@ -37,7 +37,7 @@ def test_a_checked_file(model, iris, tmp_path, capsys, precision):
 def test_awkward_columns_categories_and_rejection(trees, tmp_path, capsys):
     data, model, out = tmp_path / "trees.csv", tmp_path / "trees.skops", tmp_path / "trees.onnx"
     trees.to_csv(data, index=False)
-    accept(capsys, "fit", data, "--target", "  art ", "--reject", "--save", model)
+    accept(capsys, "fit", data, "--target", "  art ", "--method", "multicategory", "--reject", "--save", model)
     assert "120 rows: same labels" in accept(capsys, "export", model, out, "--check", data)
     labels = ort.InferenceSession(out.read_bytes()).get_outputs()[0]
     assert (labels.name, labels.type) == ("label", "tensor(string)")
@@ -48,7 +48,7 @@ def test_sparse_files_and_models_that_were_not_checked(tmp_path, capsys):
     rng = np.random.default_rng(0)
     lines = [f"{i % 3} 1:{i % 3 + rng.normal():.3f} 4:{rng.normal():.3f}" for i in range(60)]
     data.write_text("\n".join(lines) + "\n")
-    accept(capsys, "fit", data, "--save", model, "--no-scale")
+    accept(capsys, "fit", data, "--method", "multicategory", "--save", model, "--no-scale")
     accept(capsys, "export", model, out)
     assert ort.InferenceSession(out.read_bytes()).get_inputs()[0].shape[1] == 4
 

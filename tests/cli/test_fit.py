@@ -17,7 +17,7 @@ def test_a_csv_with_quotes_spaces_and_unicode(trees, tmp_path):
     costs = tmp_path / "costs.csv"
     costs.write_text('true,"Eiche, rot","Buche ""alt""",楓\n楓,5,5,0\n"Buche ""alt""",1,0,1\n"Eiche, rot",0,1,1\n')
     target = "  art "
-    done = run("fit", data, "--target", target, "--costs", costs, "--save", model)
+    done = run("fit", data, "--target", target, "--method", "multicategory", "--costs", costs, "--save", model)
     for text in ("MulticategorySVC", "global optimum", "expected cost", 'Buche "alt"', "楓", str(model)):
         assert text in done.stdout
     assert done.stderr == ""
@@ -68,11 +68,11 @@ def test_a_libsvm_file(tmp_path, capsys):
     dump_svmlight_file(X[::2], y[::2] + 1, str(data), zero_based=False)
     X[:, 3] = 0.0  # the file has one column less than the model
     dump_svmlight_file(X[1::2], y[1::2] + 1, str(test), zero_based=False)
-    done = run("fit", data, "--test-size", "0", "--save", model)
+    done = run("fit", data, "--method", "multicategory", "--test-size", "0", "--save", model)
     assert "75 rows, 4 features, 3 classes" in done.stdout
     assert "held out" not in done.stdout
     lines = accept(capsys, "predict", model, test, "--format", "libsvm").splitlines()
-    assert lines[0] == "prediction,score 1,score 2,score 3"
+    assert lines[0] == "row,prediction,score 1,score 2,score 3"
     assert len(lines) == 76
 
 
@@ -112,7 +112,8 @@ def test_costs_change_the_decisions(iris, tmp_path, capsys):
         arguments = ("fit", iris, "--target", "species", "--method", method, "--test", iris)
         plain = accept(capsys, *arguments)
         careful = accept(capsys, *arguments, "--costs", costs)
-        row = next(line for line in careful.splitlines() if line.startswith("  versicolor"))
+        confusion = careful.partition("true classes by predicted ones")[2]
+        row = next(line for line in confusion.splitlines() if line.startswith("  versicolor"))
         assert row.split()[-1] == ".", careful
         assert plain != careful
 
@@ -120,7 +121,21 @@ def test_costs_change_the_decisions(iris, tmp_path, capsys):
 def test_priors_reach_the_machine(iris, tmp_path, capsys):
     priors = "setosa=0.2, versicolor=0.2,virginica=0.6"
     model = tmp_path / "model.skops"
-    accept(capsys, "fit", iris, "--target", "species", "--priors", priors, "--save", model, "--C", 2)
+    accept(
+        capsys,
+        "fit",
+        iris,
+        "--target",
+        "species",
+        "--method",
+        "multicategory",
+        "--priors",
+        priors,
+        "--save",
+        model,
+        "--C",
+        2,
+    )
     machine = machine_of(persistence.load(model).model)
     assert machine.priors.tolist() == [0.2, 0.2, 0.6]
     assert machine.C == 2.0
@@ -128,12 +143,14 @@ def test_priors_reach_the_machine(iris, tmp_path, capsys):
 
 def test_rejection(iris, tmp_path, capsys):
     model = tmp_path / "model.skops"
-    shown = accept(capsys, "fit", iris, "--target", "species", "--reject", "--save", model)
+    shown = accept(
+        capsys, "fit", iris, "--target", "species", "--method", "multicategory", "--reject", "--save", model
+    )
     assert "rejected" in shown
     plain = accept(capsys, "predict", model, iris)
     assert "rejected" not in plain
     careful = accept(capsys, "predict", model, iris, "--reject")
-    assert careful.splitlines()[0].startswith("prediction,reason,score setosa")
+    assert careful.splitlines()[0].startswith("row,prediction,reason,score setosa")
     assert "rejected,ambiguous" in careful
     kept = [line for line in careful.splitlines() if ",accepted," in line]
     assert 100 < len(kept) < 150
@@ -152,7 +169,7 @@ def test_codes_can_be_categories(tmp_path, capsys):
     assert machine.classes_.tolist() == ["False", "True"]
     frame.drop(columns="y").to_parquet(tmp_path / "codes.parquet")  # whole numbers here, text there
     shown = accept(capsys, "predict", model, tmp_path / "codes.parquet")
-    assert [line.split(",")[0] for line in shown.splitlines()[1:]] == [str(code == 20) for code in codes]
+    assert [line.split(",")[1] for line in shown.splitlines()[1:]] == [str(code == 20) for code in codes]
 
 
 def test_missing_values_are_filled_in_where_asked_for(tmp_path, capsys):
@@ -163,12 +180,23 @@ def test_missing_values_are_filled_in_where_asked_for(tmp_path, capsys):
     frame.loc[7, "b"] = None
     data, model = tmp_path / "holes.csv", tmp_path / "holes.skops"
     frame.to_csv(data, index=False)
-    accept(capsys, "fit", data, "--target", "y", "--impute", "--save", model)
+    accept(capsys, "fit", data, "--target", "y", "--method", "multicategory", "--impute", "--save", model)
     assert accept(capsys, "predict", model, data).count("\n") == 51
 
 
 def test_fits_can_be_repeated(iris, capsys):
-    arguments = ("fit", iris, "--target", "species", "--landmarks", "10", "--seed", "3")
+    arguments = (
+        "fit",
+        iris,
+        "--target",
+        "species",
+        "--method",
+        "multicategory",
+        "--landmarks",
+        "10",
+        "--seed",
+        "3",
+    )
     first, second = (accept(capsys, *arguments).splitlines() for _ in range(2))
     assert [line for line in first if " s " not in line] == [line for line in second if " s " not in line]
 

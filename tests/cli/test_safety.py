@@ -100,10 +100,10 @@ sys.exit(main(["demo"]))
 
 def test_a_closed_pipe_is_no_crash(iris, tmp_path, capsys):
     model = tmp_path / "model.skops"
-    accept(capsys, "fit", iris, "--target", "species", "--save", model)
+    accept(capsys, "fit", iris, "--target", "species", "--method", "multicategory", "--save", model)
     frame = pd.read_csv(iris)
     pd.concat([frame] * 20).to_csv(tmp_path / "many.csv", index=False)  # more than a pipe holds
     command = f"{COMMAND} predict {model} {tmp_path / 'many.csv'} | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert done.stdout.startswith("prediction,")
+    assert done.stdout.startswith("row,prediction,")
     assert done.stderr == ""

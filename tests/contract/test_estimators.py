@@ -6,6 +6,7 @@ One list: a family that adds an estimator adds its lines to CONFIGURATIONS.
 import pickle
 import subprocess
 import sys
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from polymargin import (
     SparseSVC,
     TraceNormSVC,
 )
+from polymargin.problems.hinge import LOSSES
 from tests.simulate import blobs
 
 MULTICATEGORY = [
@@ -31,8 +33,13 @@ MULTICATEGORY = [
     for loss in ("lee", "weston", "crammer")
     for kernel in ("linear", "rbf")
 ]
+GENERAL = [
+    MulticategorySVC(loss=loss, kernel=kernel)
+    for loss, kernel in zip(list(LOSSES)[3:], cycle(["rbf", "linear"]), strict=False)
+]
 CONFIGURATIONS = [
     *MULTICATEGORY,
+    *GENERAL,
     MulticategorySVC(kernel="poly", degree=2, cost_matrix="ordinal", class_weight="balanced"),
     MulticategorySVC(kernel="linear", fit_intercept=False),
     MarginSearch(MulticategorySVC(tol=1e-10), Cs=[0.1, 1.0], gammas=[0.1, 1.0]),
@@ -46,7 +53,16 @@ CONFIGURATIONS = [
 ]
 
 
-@parametrize_with_checks([*MULTICATEGORY, MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0])])
+def not_for(estimator):
+    """Of extreme class weights "mmr" has several optima: two classes can reach the margin at once."""
+    if isinstance(estimator, MulticategorySVC) and estimator.loss == "mmr":
+        return {"check_class_weight_classifiers": "the own class alone has a hinge, so that scores of others tie"}
+    return {}
+
+
+@parametrize_with_checks(
+    [*MULTICATEGORY, *GENERAL, MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0])], expected_failed_checks=not_for
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -1,4 +1,7 @@
-"""``python -m tests.golden`` compares all fits with the stored ones; ``--write`` stores them anew."""
+"""``python -m tests.golden`` compares all fits with the stored ones.
+
+``--write`` stores them anew, ``--write landmarks`` those alone that have the word in their names.
+"""
 
 import sys
 
@@ -7,10 +10,10 @@ from tests.golden.record import distance, fitted, load, write
 
 ROUNDING = 1e-10
 
-if sys.argv[1:] == ["--write"]:
-    write()
+if sys.argv[1:2] == ["--write"] and len(sys.argv) <= 3:
+    write(*sys.argv[2:])
 elif sys.argv[1:]:
-    sys.exit(f"usage: python -m tests.golden [--write], got {' '.join(sys.argv[1:])}")
+    sys.exit(f"usage: python -m tests.golden [--write [PART OF A NAME]], got {' '.join(sys.argv[1:])}")
 else:
     stored = load()
     moved = 0

@@ -49,9 +49,11 @@ def load() -> dict[str, dict[str, Any]]:
     return json.loads(STORE.read_text())
 
 
-def write() -> None:
-    """Fit all cases and store the records, one on a line."""
-    lines = [f"{json.dumps(name)}: {json.dumps(fitted(case))}" for name, case in CASES.items()]
+def write(part: str = "") -> None:
+    """Fit the cases with `part` in their names and store the records, one on a line; the others stay."""
+    stored = load() if part else {}
+    records = {name: fitted(case) if part in name else stored[name] for name, case in CASES.items()}
+    lines = [f"{json.dumps(name)}: {json.dumps(record)}" for name, record in records.items()]
     STORE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 

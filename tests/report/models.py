@@ -26,7 +26,7 @@ from polymargin import (
 NAMES = np.array(['"Barolo" & <b>Nebbiolo</b>', "</script><script>alert(1)</script>", "Grüner $x$ 'Veltliner'"])
 """Labels that break a page that does not escape them."""
 
-COMMON = ("fitted", "errors", "strengths", "costs", "predictions")
+COMMON = ("fitted", "errors", "strengths", "scoring", "costs", "predictions")
 OWN = {
     "multicategory": (),
     "proximal": ("search",),

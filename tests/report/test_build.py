@@ -60,7 +60,7 @@ def test_sections_pictures_and_escaping(family):
     for picture in pictures:
         assert picture["role"] == "img"
         assert re.search(r"\d", picture["aria-label"])
-    assert [script.get("type") for script in page.all("script")] == ["application/json", None]
+    assert [script.get("type") for script in page.all("script")] == ["application/json", "application/json", None]
     assert "i" not in {tag for tag, _ in page.elements}
     for name in NAMES:
         assert str(name) in page.texts["errors"]

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from reproductions.__main__ import main
-from reproductions.declare import Context, Table, Theirs
-from reproductions.run import open_results, read_results, run_table, seed_of
+from reproductions.declare import Context, Reproduction, Theirs
+from reproductions.run import open_results, read_results, run, seed_of
 
 ROOT = Path(__file__).parents[2]
-HEADER = {"reproduction": "p/t", "command": "python -m reproductions p t", "quick": False, "version": "0"}
+HEADER = {"reproduction": "p/t", "command": "python -m reproductions p t", "quick": False}
 
 
 def draw(context: Context):
@@ -25,7 +25,7 @@ def draw(context: Context):
     return {("a", "mean"): float(rng.normal()), ("b", "mean"): float(rng.normal(1.0))}
 
 
-TABLE = Table("draws", ("method", "measure"), {("a", "mean"): Theirs(0.0, 1.0)}, draw, repetitions=5)
+TABLE = Reproduction("draws", ("method", "measure"), draw, repetitions=5, paper={("a", "mean"): Theirs(0.0, 1.0)})
 
 
 def values(records):
@@ -40,29 +40,29 @@ def test_seeds_differ_and_depend_on_nothing_else():
 
 
 def test_continued_run_equals_a_whole_one(tmp_path):
-    whole = run_table("p/t", TABLE, tmp_path / "whole.jsonl", repetitions=6)
+    whole = run("p/t", TABLE, tmp_path / "whole.jsonl", repetitions=6)
     part = tmp_path / "part.jsonl"
-    run_table("p/t", TABLE, part, repetitions=2)
+    run("p/t", TABLE, part, repetitions=2)
     before = part.read_text()
-    continued = run_table("p/t", TABLE, part, repetitions=6)
+    continued = run("p/t", TABLE, part, repetitions=6)
     assert part.read_text().startswith(before)
     assert values(continued) == values(whole)
-    assert values(run_table("p/t", TABLE, part, repetitions=3)) == values(whole[:3])
+    assert values(run("p/t", TABLE, part, repetitions=3)) == values(whole[:3])
 
 
 def test_jobs_do_not_change_the_numbers(tmp_path):
-    one = run_table("p/t", TABLE, tmp_path / "one.jsonl", repetitions=4)
-    two = run_table("p/t", TABLE, tmp_path / "two.jsonl", repetitions=4, jobs=2)
+    one = run("p/t", TABLE, tmp_path / "one.jsonl", repetitions=4)
+    two = run("p/t", TABLE, tmp_path / "two.jsonl", repetitions=4, jobs=2)
     assert values(one) == values(two)
 
 
 def test_an_unfinished_line_is_cut_off(tmp_path):
     path = tmp_path / "results.jsonl"
-    whole = run_table("p/t", TABLE, path, repetitions=4)
+    whole = run("p/t", TABLE, path, repetitions=4)
     text = path.read_text()
     for cut in (len(text) - 1, len(text) - 40, text.index("\n") + 5):
         path.write_text(text[:cut])
-        assert values(run_table("p/t", TABLE, path, repetitions=4)) == values(whole)
+        assert values(run("p/t", TABLE, path, repetitions=4)) == values(whole)
         assert values(read_results(path)[1]) == values(whole)
 
 

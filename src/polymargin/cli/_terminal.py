@@ -1,18 +1,17 @@
-"""What the commands show: one console for results, one for progress, and one line for an error."""
+"""What the commands show: one console for results, one for progress, one line for an error, and Ctrl-C."""
 
+import signal
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
+
+from polymargin.cli.names import Misuse, Problems
 
 WIDE = 240
 """Columns where nobody sees a terminal: nothing is cut off in a file or a pipe."""
@@ -20,48 +19,68 @@ WIDE = 240
 SMALL = 5_000
 """Rows up to which more than one thread for linear algebra costs more than it brings."""
 
-Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, ARFF or LIBSVM file.", show_default=False)]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
+
+class Interrupted(BaseException):
+    """Ctrl-C: ends what the person started. No solver takes it for its own interruption and goes on."""
 
 
-def results() -> Console:
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `Interrupted` in the main thread."""
+
+    def stop(signum: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process at once
+        raise Interrupted
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def results() -> Any:
     """Return the console for results."""
     return _console(sys.stdout)
 
 
-def notes() -> Console:
+def notes() -> Any:
     """Return the console for progress and remarks, which stays out of a pipe."""
     return _console(sys.stderr)
 
 
-def _console(stream: Any) -> Console:
+def _console(stream: Any) -> Any:
+    from rich.console import Console
+
     # No markup: a class may well be called "[a]".
     width = None if stream.isatty() else WIDE
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
-def make_table(title: str | None, first: str, *columns: str) -> Table:
-    """Return an empty table with a left-aligned first column and right-aligned others."""
+def make_table(title: str | None, first: str, *columns: str) -> Any:
+    """Return an empty table with a left-aligned first column, never cut off, and right-aligned others."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    table.add_column(first)
+    table.add_column(first, no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right")
     return table
-
-
-class Misuse(ValueError):
-    """Options that contradict each other, or one that is needed and was not given: exit code 2."""
 
 
 @contextmanager
 def one_line_errors(debug: bool) -> Iterator[None]:
     """Turn an error into one line and an exit code, a warning into one line; with `debug` let errors through."""
     with warnings.catch_warnings():
-        warnings.simplefilter("once", ConvergenceWarning)
+        warnings.simplefilter("once", UserWarning)
         warnings.showwarning = _show_warning
         try:
             yield
-        except (typer.Exit, typer.Abort, BrokenPipeError, KeyboardInterrupt):
+        except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except Exception as error:
             if debug:
@@ -71,6 +90,8 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 
 def _describe(error: Exception) -> str:
+    if isinstance(error, Problems):
+        return str(error)
     if isinstance(error, OSError) and error.strerror:
         name = "" if error.filename is None else f"{error.filename}: "
         return f"{name}{error.strerror}"
@@ -78,7 +99,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, (ValueError, TypeError, ImportError)):
         return message
     if isinstance(error, MemoryError):
-        return f"not enough memory ({message or 'no details'}); try --method proximal, or --landmarks"
+        return f"not enough memory ({message or 'no details'}); leave --method out, or give fewer --landmarks"
     return f"unexpected {type(error).__name__}: {message} (--debug shows where)"
 
 
@@ -87,9 +108,23 @@ def _show_warning(message: Any, category: Any, *rest: Any, **more: Any) -> None:
 
 
 @contextmanager
-def working(what: str, n_rows: int, *, quiet: bool = False) -> Iterator[None]:
+def working(what: str, n_rows: int, *, quiet: bool = False) -> Iterator["Status"]:
     """Say what is going on unless `quiet`, and keep linear algebra of small problems to one thread."""
-    limit = 1 if n_rows <= SMALL else None
+    from threadpoolctl import threadpool_limits
+
     shown = sys.stderr.isatty() and not quiet
-    with threadpool_limits(limit), notes().status(what) if shown else nullcontext():
-        yield
+    status = notes().status(what) if shown else None
+    with threadpool_limits(1 if n_rows <= SMALL else None), status or nullcontext():
+        yield Status(what, status)
+
+
+class Status:
+    """The line that says what is going on, and for how long."""
+
+    def __init__(self, what: str, line: Any):
+        self.what, self.line, self.started = what, line, time.perf_counter()
+
+    def say(self, more: str) -> None:
+        """Add to the line how far things are."""
+        if self.line is not None:
+            self.line.update(f"{self.what}: {time.perf_counter() - self.started:.0f} s, {more}")

@@ -1,11 +1,13 @@
 """The commands together, and the exit codes."""
 
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 
+from polymargin.cli._terminal import Interrupted, interruptible
 from polymargin.cli.compare import compare
 from polymargin.cli.demo import demo
 from polymargin.cli.export import export
@@ -53,13 +55,21 @@ def run(arguments: list[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        return app(arguments, prog_name="polymargin", standalone_mode=False) or 0
+        with interruptible():
+            code = app(arguments, prog_name="polymargin", standalone_mode=False) or 0
+            sys.stdout.flush()
+        return code
     except UsageError as error:
         context = error.ctx.command_path if error.ctx else "polymargin"
         message = " ".join(error.format_message().split())
         if message:
             print(f"{context}: {message} (see {context} --help)", file=sys.stderr)
         return 2
-    except typer.Abort:
-        print("polymargin: interrupted", file=sys.stderr)
+    except BrokenPipeError:
+        # Whoever read the results has had enough; models and reports were saved before.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as stop:
+        said = str(stop)
+        print(f"polymargin: interrupted{f'; {said}' if said else ''}", file=sys.stderr)
         return 130

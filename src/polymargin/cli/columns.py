@@ -1,7 +1,9 @@
 """Columns of a table: which are numbers, which categories, and what a classifier is given of them."""
 
+import re
+import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,18 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from polymargin.cli._terminal import Misuse
-from polymargin.cli.tables import Rows, format_of, read_rows
+from polymargin.cli.names import Misuse, Problems
+from polymargin.cli.tables import Reading, Rows, format_of, read_rows
 
 LISTED = 8
 """Columns that a message names before it says how many more there are."""
+
+LARGEST = 1e150
+"""Beyond it squares overflow."""
+
+ID_NAME = re.compile(r"(.*[\W_])?(id|ids|index|nr|key|row|uuid)|.*[a-z]I[Dd]", re.ASCII)
+FEW_ROWS = 20
+"""Rows up to which different values are no sign of an identifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +45,45 @@ class Columns:
     impute: bool = False
 
     @classmethod
-    def of(cls, rows: Rows, *, categorical: Sequence[str], drop: Sequence[str], impute: bool) -> "Columns":
-        """Decide what every column is; a column that is neither numbers nor categories is an error."""
+    def of(
+        cls,
+        rows: Rows,
+        *,
+        categorical: Sequence[str] = (),
+        numeric: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        impute: bool = False,
+        target: str | None = None,
+    ) -> "Columns":
+        """Decide what every column is; all columns that are neither numbers nor categories are named at once."""
         if rows.is_sparse:
-            if categorical or drop:
-                raise Misuse(f"--categorical and --drop need named columns, {rows.path} (LIBSVM) has none.")
+            if categorical or drop or numeric:
+                raise Misuse(
+                    f"--categorical, --numeric and --drop need named columns, {rows.path} (LIBSVM) has none."
+                )
             return cls([], [], rows.X.shape[1], impute)
-        for option, names in (("--categorical", categorical), ("--drop", drop)):
-            unknown = [name for name in names if name not in rows.X.columns]
-            if unknown:
-                raise ValueError(f"{option}: {rows.path} has no column {unknown[0]!r}.")
-        kinds = {
-            str(name): name in categorical or not _is_numeric(rows.X[name], f"{rows.path}: column {name!r}")
-            for name in rows.X.columns
-            if name not in drop
-        }
+        given = {"--categorical": categorical, "--numeric": numeric, "--drop": drop}
+        chosen = {option: _named(option, names, rows, target) for option, names in given.items()}
+        problems: list[str] = []
+        kinds: dict[str, bool] = {}
+        for name in rows.X.columns:
+            if name in chosen["--drop"]:
+                continue
+            column = rows.X[name]
+            if name not in chosen["--numeric"] and name not in chosen["--categorical"] and _is_identifier(column):
+                warnings.warn(
+                    f"{rows.path}: column {name!r} tells every row apart, like an ID; it is left out "
+                    f"(--numeric {name!r} keeps it).",
+                    stacklevel=2,
+                )
+                continue
+            kind = _problem_or_kind(column, name in chosen["--categorical"])
+            if isinstance(kind, str):
+                problems.append(f"column {name!r} {kind}")
+            else:
+                kinds[str(name)] = kind
+        if problems:
+            raise Problems(rows.path, problems)
         if not kinds:
             raise ValueError(f"{rows.path} has no columns besides the target.")
         return cls(
@@ -60,18 +93,18 @@ class Columns:
             impute,
         )
 
-    def read(self, path: Path, target: str | None, file_format: str | None, *, need_target: bool = True) -> Rows:
+    def read(self, path: Path, target: str | None, reading: Reading, *, need_target: bool = True) -> Rows:
         """Read another file in the way of the one that these are the columns of."""
-        if self.n_features is None and format_of(path, file_format) == "libsvm":
+        is_libsvm = format_of(path, reading.file_format) == "libsvm"
+        if self.n_features is None and is_libsvm:
             raise ValueError(f"{path} is a LIBSVM file, the model was fitted to named columns.")
-        if self.n_features is not None and format_of(path, file_format) != "libsvm":
+        if self.n_features is not None and not is_libsvm:
             raise ValueError(f"{path} is a table, the model was fitted to a LIBSVM file.")
         return read_rows(
             path,
             target=target,
-            file_format=file_format,
+            reading=replace(reading, as_text=tuple(self.categorical)),
             n_features=self.n_features,
-            as_text=tuple(self.categorical),
             need_target=need_target,
         )
 
@@ -82,19 +115,29 @@ class Columns:
         missing = [name for name in (*self.numeric, *self.categorical) if name not in rows.X.columns]
         if missing:
             raise ValueError(f"{rows.path} lacks columns of the model: {_listed(missing)}.")
-        columns = {name: _numbers(rows.X[name], f"{rows.path}: column {name!r}") for name in self.numeric}
+        problems: list[str] = []
+        columns: dict[str, np.ndarray] = {}
+        for name in self.numeric:
+            numbers, unreadable = _numbers(rows.X[name])
+            columns[name] = numbers
+            if unreadable is not None:
+                problems.append(f"column {name!r} must hold numbers, got {unreadable}.")
         columns |= {name: _categories(rows.X[name]) for name in self.categorical}
         frame = pd.DataFrame(columns, index=rows.X.index)
         infinite = [name for name in self.numeric if np.isinf(frame[name]).any()]
         if infinite:
-            raise ValueError(f"{rows.path} holds infinite values in: {_listed(infinite)}.")
-        if not self.impute:
-            holes = frame.isna().sum()
-            if holes.any():
-                named = _listed([f"{name} ({count})" for name, count in holes[holes > 0].items()])
-                raise ValueError(
-                    f"{rows.path} has missing values in: {named}; fill them in, or fit with --impute."
-                )
+            problems.append(f"it holds infinite values in: {_listed(infinite)}.")
+        huge = [name for name in self.numeric if name not in infinite and (frame[name].abs() > LARGEST).any()]
+        if huge:
+            problems.append(
+                f"it holds numbers beyond {LARGEST:g}, which no arithmetic stands, in: {_listed(huge)}."
+            )
+        holes = frame.isna().sum()
+        if not self.impute and holes.any() and not any("must hold numbers" in problem for problem in problems):
+            named = _listed([f"{name} ({count})" for name, count in holes[holes > 0].items()])
+            problems.append(f"it has missing values in: {named}; fill them in, or fit with --impute.")
+        if problems:
+            raise Problems(rows.path, problems)
         return frame
 
     def example(self) -> Any:
@@ -121,48 +164,70 @@ class Columns:
         return asdict(self)
 
 
-def _is_numeric(column: pd.Series, name: str) -> bool:
-    """Tell numbers from categories; refuse text among numbers, text without repetition, dates and objects."""
+def _named(option: str, names: Sequence[str], rows: Rows, target: str | None) -> list[str]:
+    """Return the columns that an option names, which must exist; "a,b" stands for two columns."""
+    found: list[str] = []
+    for name in names:
+        parts = [name] if name in rows.X.columns or name == target else [part.strip() for part in name.split(",")]
+        for part in parts:
+            if target is not None and part == target:
+                raise Misuse(f"{option} {part!r}: this is the --target itself.")
+            if part not in rows.X.columns:
+                raise ValueError(f"{option}: {rows.path} has no column {part!r}.")
+        found += parts
+    return found
+
+
+def _is_identifier(column: pd.Series) -> bool:
+    """Tell whether a column tells all rows apart by whole numbers: counting them, or called an ID."""
+    if not pd.api.types.is_integer_dtype(column) or len(column) <= FEW_ROWS or not column.is_unique:
+        return False
+    counts = int(column.max()) - int(column.min()) == len(column) - 1
+    return counts or bool(ID_NAME.fullmatch(str(column.name))) or bool(ID_NAME.fullmatch(str(column.name).lower()))
+
+
+def _problem_or_kind(column: pd.Series, declared_categorical: bool) -> str | bool:
+    """Return whether a column holds categories; or, as text, what is wrong with it."""
     if column.isna().all():
-        raise ValueError(f"{name} has no value at all; leave it out with --drop.")
+        return "has no value at all; leave it out with --drop."
+    if declared_categorical:
+        return True
     if pd.api.types.is_numeric_dtype(column):
         if pd.api.types.is_complex_dtype(column):
-            raise ValueError(f"{name} holds complex numbers; leave it out with --drop.")
-        return True
-    if isinstance(column.dtype, pd.CategoricalDtype):
+            return "holds complex numbers; leave it out with --drop."
         return False
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return True
     present = column.dropna()
     if not present.map(lambda value: np.isscalar(value) or hasattr(value, "as_tuple")).all():
         kind = "dates" if pd.api.types.is_datetime64_any_dtype(column) else type(present.iloc[0]).__name__
-        raise ValueError(f"{name} holds {kind}, neither numbers nor categories; leave it out with --drop.")
+        return f"holds {kind}, neither numbers nor categories; leave it out with --drop."
     readable = pd.to_numeric(present, errors="coerce").notna()
     if readable.all():
-        return True
+        return False
     if readable.mean() >= 0.5:
         at = int(np.flatnonzero(~readable)[0])
         row = int(np.flatnonzero(column.notna())[at]) + 1
-        raise ValueError(
-            f"{name} holds numbers but also text, first {present.iloc[at]!r} in data row {row}; correct it, or "
-            "declare the column with --categorical."
+        return (
+            f"holds numbers but also text, first {present.iloc[at]!r} in data row {row}; correct it, declare the "
+            "column with --categorical, or the text as missing with --na."
         )
-    if len(present) > 20 and present.nunique() > len(present) / 2:
-        raise ValueError(
-            f"{name} holds {present.nunique()} different texts in {len(present)} rows; leave it out with "
+    if len(present) > FEW_ROWS and present.nunique() > len(present) / 2:
+        return (
+            f"holds {present.nunique()} different texts in {len(present)} rows; leave it out with "
             "--drop, or declare it with --categorical."
         )
-    return False
+    return True
 
 
-def _numbers(column: pd.Series, name: str) -> np.ndarray:
-    """Return the values as floats, missing ones as NaN."""
+def _numbers(column: pd.Series) -> tuple[np.ndarray, str | None]:
+    """Return the values as floats, missing ones as NaN, and the first that is no number, in words."""
     present = column.notna()
     numbers = pd.to_numeric(column, errors="coerce").astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
     unreadable = np.flatnonzero(np.isnan(numbers) & present.to_numpy())
-    if len(unreadable):
-        raise ValueError(
-            f"{name} must hold numbers, got {column.iloc[unreadable[0]]!r} in data row {unreadable[0] + 1}."
-        )
-    return numbers
+    if not len(unreadable):
+        return numbers, None
+    return numbers, f"{column.iloc[unreadable[0]]!r} in data row {unreadable[0] + 1}"
 
 
 def _categories(column: pd.Series) -> np.ndarray:

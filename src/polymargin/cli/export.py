@@ -5,10 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from polymargin.cli._terminal import Debug, notes, one_line_errors, results, working
-from polymargin.cli.fit import Format
-from polymargin.cli.predict import Model, load_model
-from polymargin.files import check_writable, write_atomically
+from polymargin.cli._terminal import notes, one_line_errors, results, working
+from polymargin.cli.options import Debug, Format, Model
 
 LISTED = 8
 """Rows that are named before it says how many more there are."""
@@ -27,7 +25,10 @@ def export(
 ) -> None:
     """Write a model as ONNX, for any runtime: labels and scores out, plain operators only."""
     with one_line_errors(debug):
+        from polymargin.cli.predicting import load_model
+        from polymargin.cli.tables import Reading
         from polymargin.export import compare, to_onnx
+        from polymargin.files import check_writable, write_atomically
 
         check_writable(out, "OUT")
         if out.exists() and not overwrite:
@@ -35,7 +36,7 @@ def export(
         classifier, columns, _ = load_model(model)
         rows = None
         if check is not None:
-            rows = columns.select(columns.read(check, None, file_format, need_target=False))
+            rows = columns.select(columns.read(check, None, Reading(file_format), need_target=False))
         with working("converting", 1):
             graph = to_onnx(classifier, columns.example() if rows is None else rows, precision=precision)
         if rows is not None:

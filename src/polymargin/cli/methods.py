@@ -1,15 +1,16 @@
 """The methods by name: the classifier of each, and the search that tunes it."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from polymargin import (
+    BudgetSearch,
     MarginSearch,
     MulticategorySVC,
     ProximalSVC,
@@ -22,35 +23,24 @@ from polymargin import (
     SparseSVCCV,
     make_cost_scorer,
 )
-from polymargin.cli._terminal import Misuse
+from polymargin.cli.names import Kernel, Method, Misuse
 
 MANY_ROWS = 5_000
-"""Rows beyond which a kernel machine is given landmarks: its kernel matrix would have a gigabyte and more."""
+"""Rows beyond which the machine of Lee, Lin & Wahba is given landmarks: its kernel matrix would have gigabytes."""
 
 LANDMARKS = 500
+SEARCHED_ROWS = 1_000
+"""Rows up to which a method's own search tries its whole grid on all of them; beyond, a budget decides."""
+
+CS = tuple(4.0**power for power in range(-1, 5))
+WIDTHS = tuple(2.0**power for power in range(-3, 4))
+"""Multiples of the width "scale" that are searched."""
+
+LINEAR_CS = tuple(10.0**power for power in range(-3, 2))
 ROBUST_CS = tuple(2.0**power for power in range(-6, 7, 2))
-
-
-class Method(StrEnum):
-    """The five families."""
-
-    multicategory = "multicategory"
-    proximal = "proximal"
-    sparse = "sparse"
-    shared = "shared"
-    robust = "robust"
-
-    @property
-    def takes_costs(self) -> bool:
-        """Whether costs and priors can act in the training."""
-        return self in (Method.multicategory, Method.sparse, Method.robust)
-
-
-class Kernel(StrEnum):
-    """The kernels offered."""
-
-    linear = "linear"
-    rbf = "rbf"
+SPARSE_CS = tuple(2.0**power for power in range(-8, 3, 2))
+SEARCH_TOL = 1e-3
+"""Relative gap of the machines that `auto` fits: the decisions do not change beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +53,7 @@ class Choice:
     costs, priors : (k, k) and (k,) arrays in the order of the classes, or None.
     seed : draws landmarks and folds.
     shown : whether searches show how far they are.
+    budget : time for tuning, "60s" for example; None for a method's own search where rows are few.
     """
 
     method: Method
@@ -73,6 +64,7 @@ class Choice:
     priors: NDArray[np.float64] | None = None
     seed: int = 0
     shown: bool = False
+    budget: str | None = None
 
     def check(self) -> None:
         """Refuse what the method cannot use."""
@@ -80,16 +72,21 @@ class Choice:
             for option, value in (("--costs", self.costs), ("--priors", self.priors)):
                 if value is not None:
                     raise Misuse(
-                        f"{option} cannot act in the training of --method {self.method}; multicategory, sparse "
-                        "and robust can use it."
+                        f"{option} cannot act in the training of --method {self.method}; auto, multicategory, "
+                        "sparse and robust can use it."
                     )
         if self.method is Method.sparse and (self.kernel is Kernel.rbf or self.landmarks is not None):
             raise Misuse("--method sparse is linear: --kernel rbf and --landmarks do not go with it.")
 
+    @property
+    def tunes_itself(self) -> bool:
+        """Whether the settings are chosen without being asked to."""
+        return self.method is Method.auto and self.C is None
+
     def landmarks_for(self, n_rows: int) -> int | None:
         """Return the number of landmarks: as asked for, or LANDMARKS where the kernel would be too large."""
         uses_kernel = self.kernel is Kernel.rbf or (self.kernel is None and self.method is Method.multicategory)
-        if self.landmarks is None and uses_kernel and n_rows > MANY_ROWS:
+        if self.landmarks is None and uses_kernel and n_rows > MANY_ROWS and self.method is not Method.auto:
             return LANDMARKS
         return self.landmarks
 
@@ -103,6 +100,9 @@ class Choice:
         given |= {} if self.kernel is None else {"kernel": str(self.kernel)}
         given |= {"landmarks": self.landmarks_for(n_rows), "random_state": self.seed}
         match self.method:
+            case Method.auto:
+                # The losses of Weston & Watkins: any costs, and by far the quickest to fit with many classes.
+                return MulticategorySVC(loss="weston", tol=SEARCH_TOL, **given)
             case Method.multicategory:
                 return MulticategorySVC(**given)
             case Method.proximal:
@@ -113,11 +113,21 @@ class Choice:
             case _:
                 return RobustSVC(**given)
 
-    def search(self, n_rows: int) -> Any:
-        """Return the classifier within the search that tunes it."""
+    def search(self, X: Any, observer: Any = None) -> Any:
+        """Return the classifier within the search that tunes it, for prepared rows X."""
         if self.C is not None:
             raise Misuse(f"--tune chooses C itself, leave --C out; got {self.C:g}.")
+        n_rows = X.shape[0]
         machine = self.classifier(n_rows)
+        if self.budget is not None or self.method is Method.auto or n_rows > SEARCHED_ROWS:
+            return BudgetSearch(
+                machine,
+                self.settings(X),
+                budget=self.budget or "60s",
+                scoring=make_cost_scorer(self.costs),
+                random_state=self.seed,
+                observer=observer,
+            )
         match self.method:
             case Method.multicategory:
                 return MarginSearch(machine, verbose=self.shown)
@@ -132,6 +142,32 @@ class Choice:
                 return SharedStructureSearch(machine, verbose=self.shown)
             case _:
                 return GridSearchCV(machine, {"C": ROBUST_CS}, scoring=make_cost_scorer(self.costs))
+
+    def settings(self, X: Any) -> list[dict[str, Any]]:
+        """Return the settings among which a budgeted search chooses."""
+        if self.method is Method.sparse:
+            return [{"C": SPARSE_CS}]
+        if self.method is Method.robust:
+            return [{"C": ROBUST_CS}]
+        Cs: dict[str, Any] = {
+            "C": [2.0**power for power in range(0, 36, 5)] if self.method is Method.proximal else CS
+        }
+        rbf = {"kernel": ["rbf"], **Cs, "gamma": [width * kernel_scale(X) for width in WIDTHS]}
+        linear = {"kernel": ["linear"], "C": LINEAR_CS if self.method is Method.auto else Cs["C"]}
+        if self.kernel is not None:
+            return [rbf if self.kernel is Kernel.rbf else linear]
+        if self.method is Method.multicategory:
+            return [rbf]
+        return [rbf, linear] if self.method is Method.auto else [linear]
+
+
+def kernel_scale(X: Any) -> float:
+    """Return the width that scikit-learn calls "scale"."""
+    if sparse.issparse(X):
+        variance = X.multiply(X).mean() - X.mean() ** 2
+    else:
+        variance = float(np.asarray(X, dtype=np.float64).var())
+    return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
 
 
 def tuned(classifier: Any) -> Any:

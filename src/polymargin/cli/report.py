@@ -3,27 +3,38 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
-from polymargin.cli._terminal import Data, Debug, one_line_errors, working
-from polymargin.cli.fit import Format, write_report
-from polymargin.cli.predict import Model, load_model
-from polymargin.files import check_writable
+from polymargin.cli._terminal import one_line_errors, results, working
+from polymargin.cli.fit import check_outputs, page
+from polymargin.cli.options import Data, Debug, Decimal, Encoding, Format, Model, Na, Sep
 
 
 def report(
     model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="Page to write (.html).")] = Path("report.html"),
+    target: Annotated[
+        str | None, typer.Option(help="Column of the classes, where it is not called as when fitted.")
+    ] = None,
     file_format: Format = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    na: Na = None,
     debug: Debug = False,
 ) -> None:
     """Write a self-contained page about a model: certificate, confusion, decisions, costs."""
     with one_line_errors(debug):
-        check_writable(out, "--out")
+        check_outputs(None, out)
+        import numpy as np
+
+        from polymargin.cli.predicting import load_model
+        from polymargin.cli.tables import Reading
+
         classifier, columns, metadata = load_model(model)
-        rows = columns.read(data, metadata["target"], file_format)
+        reading = Reading(file_format, sep, decimal, encoding, tuple(na or ()))
+        rows = columns.read(data, target or metadata["target"], reading)
         assert rows.y is not None
         unknown = np.setdiff1d(rows.y.astype(str), classifier.classes_.astype(str))
         if len(unknown):
@@ -31,4 +42,5 @@ def report(
         held_out = columns.select(rows), rows.y.astype(classifier.classes_.dtype)
         costs = None if metadata["costs"] is None else np.array(metadata["costs"])
         with working("writing the report", len(rows.y)):
-            write_report(classifier, held_out, costs, out, metadata["command"], f"{model.name} on {data.name}")
+            page(classifier, held_out, costs, out, metadata["command"], f"{model.name} on {data.name}")
+        results().print(f"report: {out.resolve()}")

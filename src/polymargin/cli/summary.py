@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from sklearn.metrics import confusion_matrix
 
 from polymargin import expected_cost
 from polymargin.cli._terminal import make_table
 from polymargin.cli.methods import machine_of
+from polymargin.cli.training import Job, Trained
 
 SHOWN_CLASSES = 15
 """Classes up to which the whole confusion matrix is shown, beyond only the most frequent errors."""
@@ -17,20 +17,19 @@ SHOWN_CLASSES = 15
 SHOWN_ERRORS = 10
 
 
-def show_summary(
-    console: Console,
-    model: Any,
-    train: tuple[Any, NDArray],
-    held_out: tuple[Any, NDArray] | None,
-    costs: NDArray[np.float64] | None,
-    seconds: float,
-) -> None:
+def show_summary(console: Any, trained: Trained, job: Job, costs: NDArray[np.float64] | None) -> None:
     """Print a summary of a fitted pipeline."""
-    machine = machine_of(model)
-    n_rows, n_features = len(train[1]), machine.n_features_in_
+    machine = machine_of(trained.model)
+    n_features = machine.n_features_in_
+    loss = f" (loss {machine.loss})" if hasattr(machine, "loss") else ""
+    some = "" if trained.is_complete else f" of {len(job.train[1])}, as many as the budget allowed"
     lines = [
-        ("method", type(machine).__name__),
-        ("training", f"{n_rows} rows, {n_features} features, {len(machine.classes_)} classes, {seconds:.2f} s"),
+        ("method", f"{type(machine).__name__}{loss}"),
+        (
+            "training",
+            f"{trained.n_rows} rows{some}, {n_features} features, {len(machine.classes_)} classes, "
+            f"{trained.seconds:.2f} s",
+        ),
         ("certificate", certificate_line(machine)),
     ]
     if hasattr(machine, "selected_features_"):
@@ -40,21 +39,55 @@ def show_summary(
     table = make_table(None, "")
     table.show_header = False
     table.add_column("")
+    if job.held_out is not None:
+        predicted = plain_predictions(trained.model, job.held_out[0])
+        lines += held_out_lines(trained.model, *job.held_out, predicted, costs)
     for name, value in lines:
         table.add_row(name, value)
-    if held_out is not None:
-        X, y = held_out
-        predicted = plain_predictions(model, X)
-        table.add_row("held out", f"{len(y)} rows")
-        table.add_row("error", f"{np.mean(predicted != y):.4f}")
-        table.add_row("expected cost", f"{expected_cost(y, predicted, costs, labels=machine.classes_):.4f}")
-        if hasattr(model[-1], "threshold_"):
-            accepted = model.predict(X) == predicted
-            wrong = np.mean(predicted[accepted] != y[accepted]) if accepted.any() else 0.0
-            table.add_row("rejected", f"{1 - accepted.mean():.4f} of them; error among the others {wrong:.4f}")
     console.print(table)
-    if held_out is not None:
-        console.print(confusion_table(y, predicted, machine.classes_))
+    if job.held_out is not None:
+        console.print(class_table(job.held_out[1], predicted, machine.classes_))
+        console.print(confusion_table(job.held_out[1], predicted, machine.classes_))
+
+
+def held_out_lines(
+    model: Any, X: Any, y: NDArray, predicted: NDArray, costs: NDArray[np.float64] | None
+) -> list[tuple[str, str]]:
+    """Return what the held-out rows say of a model, in words."""
+    classes = machine_of(model).classes_
+    found = [float(np.mean(predicted[y == label] == label)) for label in classes if (y == label).any()]
+    lines = [
+        ("held out", f"{len(y)} rows"),
+        ("error", f"{np.mean(predicted != y):.4f}"),
+        ("balanced accuracy", f"{np.mean(found):.4f}, the mean over the classes of what is found of each"),
+        ("expected cost", f"{expected_cost(y, predicted, costs, labels=classes):.4f}"),
+    ]
+    never = [str(label) for label in classes if (y == label).any() and not (predicted[y == label] == label).any()]
+    if never:
+        lines.append(("never found", f"{', '.join(never)}: no held-out row of such a class was recognised"))
+    if hasattr(model[-1], "threshold_"):
+        accepted = model.predict(X) == predicted
+        wrong = f"{np.mean(predicted[accepted] != y[accepted]):.4f}" if accepted.any() else "unknown"
+        lines.append(("rejected", f"{1 - accepted.mean():.4f} of them; error among the others {wrong}"))
+    return lines
+
+
+def class_table(y: NDArray, predicted: NDArray, classes: NDArray) -> Any:
+    """Return precision and recall of every class, of many classes those with the lowest recall, as a table."""
+    title = "held-out rows by class"
+    counts = confusion_matrix(y, predicted, labels=classes)
+    right, true, said = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
+    order = np.arange(len(classes))
+    if len(classes) > SHOWN_CLASSES:
+        order = np.argsort(np.where(true > 0, right / np.maximum(true, 1), 2.0), kind="stable")[:SHOWN_CLASSES]
+        title += f", the {SHOWN_CLASSES} of {len(classes)} with the lowest recall"
+    table = make_table(title, "class", "rows", "predicted", "precision", "recall")
+    for j in order:
+        # Of nothing, no share is known: 0/0 is not 0.
+        precision = f"{right[j] / said[j]:.3f}" if said[j] else "-"
+        recall = f"{right[j] / true[j]:.3f}" if true[j] else "-"
+        table.add_row(str(classes[j]), str(true[j]), str(said[j]), precision, recall)
+    return table
 
 
 def certificate_line(machine: Any) -> str:
@@ -62,7 +95,7 @@ def certificate_line(machine: Any) -> str:
     certificate = machine.certificate_
     what = "global optimum" if certificate.kind == "global" else "stationary point"
     verdict = "" if machine.converged_ else ", not within its tolerance"
-    return f"{what}, relative gap {certificate.gap:.1e}{verdict}"
+    return f"{what}, relative gap {max(certificate.gap, 0.0):.1e}{verdict}"
 
 
 def plain_predictions(model: Any, X: Any) -> NDArray:

@@ -1,32 +1,41 @@
-"""Reading data: CSV, TSV, Parquet, ARFF and LIBSVM files, and the classes in them."""
+"""Reading data: text tables of any separator, Excel, Parquet, ARFF and LIBSVM files, and the classes in them."""
 
 import difflib
 import warnings
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.io import arff
-from sklearn.datasets import load_svmlight_file
 
-from polymargin.cli._terminal import Misuse
+from polymargin.cli import arff, libsvm, text
+from polymargin.cli.names import FORMATS, Misuse, Problems
 
-FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arff": "arff",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".svm": "libsvm",
-}
 COMPRESSIONS = (".gz", ".bz2")
-SEPARATORS = {"csv": ",", "tsv": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is to be read; None for what the file itself tells.
+
+    Attributes
+    ----------
+    file_format : one of the values of FORMATS.
+    sep, decimal, encoding : of text.
+    na : texts that stand for missing values, besides the usual ones.
+    as_text : columns to keep as they are written: codes that look like numbers.
+    """
+
+    file_format: str | None = None
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    na: tuple[str, ...] = ()
+    as_text: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +47,13 @@ class Rows:
     path : the file.
     X : data frame of all columns but the target, or sparse matrix (LIBSVM).
     y : (n,) the classes as integers or strings; None where the file has none and none were asked for.
+    assumed : what was assumed about the file, in words.
     """
 
     path: Path
     X: Any
     y: NDArray | None
+    assumed: tuple[str, ...] = field(default=())
 
     @property
     def is_sparse(self) -> bool:
@@ -76,9 +87,8 @@ def read_rows(
     path: Path,
     *,
     target: str | None,
-    file_format: str | None = None,
+    reading: Reading | None = None,
     n_features: int | None = None,
-    as_text: tuple[str, ...] = (),
     need_target: bool = True,
 ) -> Rows:
     """Read a file and take the `target` column out of it.
@@ -87,17 +97,17 @@ def read_rows(
     ----------
     path : the file.
     target : name of the column with the classes; a LIBSVM file has them in front, without a name.
-    file_format : one of the values of FORMATS; None to go by the ending.
+    reading : how the file is to be read; None for what it tells itself.
     n_features : columns of a LIBSVM file, where known.
-    as_text : columns to keep as they are written: codes that look like numbers.
     need_target : whether a table without the target is an error.
     """
+    reading = reading or Reading()
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file of data.")
     if not path.exists():
         raise ValueError(f"{path} does not exist.")
-    kind = format_of(path, file_format)
-    if path.stat().st_size == 0:
+    kind = format_of(path, reading.file_format)
+    if path.is_file() and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty.")
     if kind == "libsvm":
         if target is not None:
@@ -105,15 +115,16 @@ def read_rows(
         return _read_libsvm(path, n_features)
     if target is None and need_target:
         raise Misuse(f"--target is needed: which column of {path} holds the classes?")
-    frame = _read_frame(path, kind, as_text)
+    frame, assumed = _read_frame(path, kind, reading)
+    _check_names(path, frame)
     if frame.empty:
         raise ValueError(f"{path} has no rows below its header.")
     if target is None or target not in frame.columns:
         if need_target:
             raise ValueError(_missing_target(path, target, frame))
-        return Rows(path, frame, None)
+        return Rows(path, frame, None, assumed)
     classes = labels_of(frame[target], f"{path}: the target column {target!r}")
-    return Rows(path, frame.drop(columns=target), classes)
+    return Rows(path, frame.drop(columns=target), classes, assumed)
 
 
 def labels_of(column: pd.Series, name: str) -> NDArray:
@@ -144,27 +155,42 @@ def check_classes(y: NDArray, name: str) -> None:
         raise ValueError(f"{name}: every class needs at least two rows, {classes[counts.argmin()]!s} has one.")
 
 
-def _read_frame(path: Path, kind: str, as_text: tuple[str, ...]) -> pd.DataFrame:
+def _read_frame(path: Path, kind: str, reading: Reading) -> tuple[pd.DataFrame, tuple[str, ...]]:
     try:
         if kind == "parquet":
-            return pd.read_parquet(path).rename(columns=str)
+            return pd.read_parquet(path).rename(columns=str), ()
+        if kind == "excel":
+            return _read_excel(path, reading)
         if kind == "arff":
-            return _read_arff(path)
-        frame = pd.read_csv(
-            path,
-            sep=SEPARATORS[kind],
-            encoding="utf-8-sig",
-            dtype=dict.fromkeys(as_text, str),
-            low_memory=False,
-            on_bad_lines="error",
-        )
-        return _without_row_numbers(frame, path)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+            return arff.read(path), ()
+        frame, assumed = text.read(path, kind, reading)
+        return _without_row_numbers(frame, path), assumed
+    except (Problems, Misuse, ImportError):
+        raise
     except PermissionError as error:
         raise ValueError(f"{path} cannot be read: no permission.") from error
     except Exception as error:  # every parser has its own kinds
         raise ValueError(f"{path} cannot be read as {kind.upper()}: {error}") from error
+
+
+def _read_excel(path: Path, reading: Reading) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    try:
+        sheets = pd.read_excel(
+            path, sheet_name=None, na_values=["?", *reading.na], dtype=dict.fromkeys(reading.as_text, str)
+        )
+    except ImportError as error:
+        raise ImportError('Excel files are read with openpyxl: pip install "polymargin[cli]".') from error
+    used = {name: sheet for name, sheet in sheets.items() if not sheet.empty}
+    if len(used) != 1:
+        raise Problems(path, [f"it must have one sheet with data, got {len(used)}: {', '.join(used) or 'none'}."])
+    (name, frame), *_ = used.items()
+    return frame.rename(columns=str), (f"sheet {name!r}",) if len(sheets) > 1 else ()
+
+
+def _check_names(path: Path, frame: pd.DataFrame) -> None:
+    repeated = [str(name) for name, count in Counter(frame.columns).items() if count > 1]
+    if repeated:
+        raise Problems(path, [f"two columns have the same name: {', '.join(map(repr, repeated))}; rename one."])
 
 
 def _without_row_numbers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -180,32 +206,24 @@ def _without_row_numbers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return frame
 
 
-def _read_arff(path: Path) -> pd.DataFrame:
-    with path.open(encoding="utf-8") as file:
-        values, attributes = arff.loadarff(file)
-    frame = pd.DataFrame(values)
-    for name, kind in zip(attributes.names(), attributes.types(), strict=True):
-        if kind == "nominal":
-            text = frame[name].str.decode("utf-8")
-            frame[name] = text.where(text != "?").astype("category")
-    return frame
-
-
 def _read_libsvm(path: Path, n_features: int | None) -> Rows:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            X, labels = load_svmlight_file(str(path), n_features=n_features)
+        X, labels = libsvm.read(path, n_features)
     except Exception as error:
         raise ValueError(f"{path} cannot be read as LIBSVM: {error}") from error
     if not len(labels):
         raise ValueError(f"{path} has no rows.")
-    return Rows(path, X, labels_of(pd.Series(labels), f"{path}: the first column"))
+    return Rows(path, X, labels_of(labels, f"{path}: the first column"))
 
 
 def _missing_target(path: Path, target: str | None, frame: pd.DataFrame) -> str:
     names = [str(column) for column in frame.columns]
-    shown = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     close = difflib.get_close_matches(target or "", names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{path} has no column {target!r} (--target), its columns are {shown}{hint}"
+    return f"{path} has no column {target!r} (--target), its columns are {shown_names(names)}{hint}"
+
+
+def shown_names(names: Sequence[str], most: int = 8) -> str:
+    """Return names in quotes, or the first of them and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more

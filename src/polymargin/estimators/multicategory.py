@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.checks import check_choice, check_flag, check_weight
+from polymargin.checks import check_flag, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._kernel import KernelClassifier, features_at_hand
@@ -21,13 +21,15 @@ from polymargin.gram import (
 )
 from polymargin.problems.certificate import FEASIBLE, Certificate
 from polymargin.problems.hinge import (
-    LOSSES,
     HingePoint,
     HingeProblem,
     Loss,
     Losses,
     PartitionedHinge,
+    check_loss_argument,
+    loss_of,
 )
+from polymargin.problems.hinge.catalogue import check_given
 from polymargin.solvers.contract import Settings, Solution, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
@@ -58,9 +60,9 @@ class FitRecord:
 
 
 class MulticategorySVC(KernelClassifier):
-    """Multicategory support vector machine of Lee, Lin & Wahba, with its rivals.
+    r"""Multicategory support vector machine of Lee, Lin & Wahba, with its rivals.
 
-    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and minimise ::
+    Finds score functions ``f_j = h_j + b_j``, one per class, that sum to zero and minimise ::
 
         C * sum_i w_i loss(f(x_i), y_i) + 1/2 sum_j ||h_j||^2
 
@@ -69,7 +71,15 @@ class MulticategorySVC(KernelClassifier):
     - ``"lee"``: ``sum_{j != y} cost[y, j] [f_j + 1/(k-1)]_+``, (7) of Lee et al.: Fisher consistent, also with
       unequal costs;
     - ``"weston"``: ``sum_{j != y} cost[y, j] [f_j - f_y + 2]_+`` (Weston & Watkins);
-    - ``"crammer"``: ``cost[y] [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer).
+    - ``"crammer"``: ``cost[y] [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer);
+    - ``"mmr"``, ``"adm"``, ``"atm"``, ``"ats"``: ``cost[y]`` times ``[1 - f_y]_+``, ``max_{j != y} [1 + f_j]_+``,
+      the larger of these two, and ``[1 - f_y]_+ + sum_{j != y} [1 + f_j]_+`` (Doğan, Glasmachers & Igel);
+    - ``"one_vs_rest"``: that of "ats" for scores that need not sum to zero: one binary machine per class;
+    - ``"reinforced"``: half of ``cost[y] [1 - f_y]_+`` and half of "lee"; `ReinforcedLoss` takes other parts
+      (Liu & Yuan);
+    - ``"lee_squared"``, ``"weston_squared"``: with the squares of the hinges;
+    - ``"logistic"``: ``cost[y] log sum_j exp(f_j - f_y)``;
+    - an object of your own, a :class:`polymargin.extend.Loss`.
 
     The intercepts ``b`` are not penalised. In the notation of the paper ``C = 1/(n lambda)``.
 
@@ -78,8 +88,10 @@ class MulticategorySVC(KernelClassifier):
     C : float, default=1.0
         Weight of the summed losses against the penalty. With two classes "lee" equals scikit-learn's
         ``SVC(C=C/2)``; the rivals, whose hinge measures a difference of two scores, equal ``SVC(C=C)``.
-    loss : {"lee", "weston", "crammer"}, default="lee"
-        The loss.
+    loss : {"lee", "weston", "crammer", "mmr", "adm", "atm", "ats", "one_vs_rest", "reinforced", "lee_squared", \
+"weston_squared", "logistic"} or Loss, default="lee"
+        The loss. Those after "crammer" with a kernel, and all from "adm" on, are solved by a general method, which
+        is made for up to a few thousand rows.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         The kernel. A callable is given two arrays of rows and returns their kernel matrix.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -95,8 +107,8 @@ class MulticategorySVC(KernelClassifier):
         in the number of rows.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         Cost of predicting class j for class i: (n_classes, n_classes) in the order of `classes_`, a DataFrame
-        labelled by classes, ``{(true, predicted): cost}`` (others 1) or "ordinal" (``|i - j|``). "crammer"
-        takes the maximum over classes, so it can only use one cost a true class.
+        labelled by classes, ``{(true, predicted): cost}`` (others 1) or "ordinal" (``|i - j|``). Losses
+        other than "lee" and "weston" and their squares can only use one cost per true class.
     priors : array-like, dict or None, default=None
         Proportions of the classes in the population, where the sample does not have them.
     class_weight : dict, "balanced" or None, default=None
@@ -154,6 +166,12 @@ class MulticategorySVC(KernelClassifier):
     ----------
     Y. Lee, Y. Lin & G. Wahba (2004). Multicategory support vector machines: theory and application to the
     classification of microarray data and satellite radiance data. JASA 99(465), 67-81.
+
+    Ü. Doğan, T. Glasmachers & C. Igel (2016). A unified view on multi-class support vector classification. JMLR
+    17(45), 1-32.
+
+    Y. Liu & M. Yuan (2011). Reinforced multicategory support vector machines. J. Computational and Graphical
+    Statistics 20(4), 901-919.
 
     Examples
     --------
@@ -238,6 +256,7 @@ class MulticategorySVC(KernelClassifier):
         if isinstance(data, PartitionedSet):
             return self._fit_partitions(data, kernel, nystroem, settings)
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
+        check_given(self.loss, data.labels, self.C * data.example_costs)
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
         solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
@@ -285,6 +304,12 @@ class MulticategorySVC(KernelClassifier):
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
     ) -> "MulticategorySVC":
         """Fit to rows in partitions: by the interior point, which takes sums over them."""
+        k = data.n_classes
+        if hinge_losses(self.loss, np.arange(k), 1.0 - np.eye(k)).shape == "other":
+            raise ValueError(
+                f"loss={self.loss!r} is not available on Dask, whose solver takes hinges and maxima alone; use "
+                "'lee', 'weston', 'crammer', 'mmr', 'ats' or 'reinforced', or bring the rows into memory."
+            )
         width = self._width(data, nystroem)
         rows = data.restricted(np.any(data.costs, axis=1)).blocks.map(features_at_hand, nystroem)
         blocks = rows.map(_hinge_block, self.loss, self.C, self.fit_intercept, keep=True)
@@ -328,6 +353,10 @@ class MulticategorySVC(KernelClassifier):
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         record = self._fit_record
         losses = hinge_losses(self.loss, record.labels, self.C * record.costs)
+        if not losses.is_compiled:
+            raise ValueError(
+                f"The leave-one-out criteria need loss='lee', 'weston' or 'crammer', got {self.loss!r}."
+            )
         problem = HingeProblem(
             make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
         )
@@ -372,22 +401,11 @@ def _hinge_block(
     )
 
 
-def check_loss_argument(loss: Any) -> None:
-    """Refuse what is neither a name nor a loss."""
-    if not isinstance(loss, Loss):
-        check_choice("loss", loss, tuple(LOSSES))
-
-
-def named_loss(loss: str | Loss) -> Loss:
-    """Return the loss of a name, or the loss itself."""
-    return loss if isinstance(loss, Loss) else LOSSES[loss]
-
-
 def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
     """Refuse costs (k, k) that the loss cannot use."""
-    named_loss(loss).check_costs(costs)
+    loss_of(loss).check_costs(costs)
 
 
 def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:
     """Return the tables of a loss; `upper` (n, k) weighs its hinges."""
-    return named_loss(loss).over(labels, upper)
+    return loss_of(loss).over(labels, upper)

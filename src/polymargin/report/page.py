@@ -16,6 +16,7 @@ from polymargin.report.fitted import fitted, key_figures
 from polymargin.report.markup import join, render, tag
 from polymargin.report.performance import errors, strengths
 from polymargin.report.predictions import predictions
+from polymargin.report.scoring import scoring_form
 from polymargin.report.section import Section
 
 
@@ -33,7 +34,8 @@ def build(
 
     It says what was fitted and how it was certified, what the model gets right and wrong on held-out rows and what
     that costs, how strong its predictions are, what the family of the model has to tell (variables, class
-    relations, suspect labels, the search), and lets the reader edit the costs.
+    relations, suspect labels, the search), and lets the reader edit the costs and, where the model is small, score
+    rows.
 
     Parameters
     ----------
@@ -76,6 +78,7 @@ def build(
         errors(evidence),
         strengths(evidence),
         *family_sections(evidence),
+        *scoring_form(evidence, X),
         explorer(evidence, command),
         predictions(evidence),
     ]
@@ -87,7 +90,8 @@ def build(
 
 def _assemble(title: str, evidence: Evidence, sections: list[Section]) -> str:
     folder = files("polymargin.report")
-    style, script, frame = ((folder / f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
+    style, frame = ((folder / f"page.{kind}").read_text("utf-8") for kind in ("css", "html"))
+    script = "".join((folder / f"{name}.js").read_text("utf-8") for name in ("page", "scoring"))
     n, k = len(evidence.labels), len(evidence.names)
     machine = type(evidence.parts.machine).__name__
     return Template(frame).substitute(

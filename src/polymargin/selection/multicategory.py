@@ -21,6 +21,7 @@ from polymargin.gram import (
     LARGEST_GAMMA,
     SMALLEST_GAMMA,
     DenseGram,
+    FeatureGram,
     Gram,
     Kernel,
     NystroemMap,
@@ -138,6 +139,11 @@ class MarginSearch(MarginClassifier):
         machine = MulticategorySVC() if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, MulticategorySVC):
             raise TypeError(f"estimator must be a MulticategorySVC, got {self.estimator!r}.")
+        if machine.loss not in ("lee", "weston", "crammer"):
+            raise ValueError(
+                "MarginSearch needs loss='lee', 'weston' or 'crammer', for which one fit tells the left-out "
+                f"scores, got loss={machine.loss!r}; sklearn.model_selection.GridSearchCV takes any loss."
+            )
         if isinstance(self.criterion, str):
             check_choice("criterion", self.criterion, CRITERIA)
             if self.criterion == "gacv" and machine.loss != "lee":
@@ -333,7 +339,7 @@ class _Grid:
         for i in np.flatnonzero(R.any(axis=1)):
             rest = np.delete(everyone, i)
             losses = problem.losses.restricted(rest)
-            smaller = HingeProblem(DenseGram(problem.gram.block(rest, rest)), losses, problem.fit_intercept)
+            smaller = HingeProblem(restricted(problem.gram, rest), losses, problem.fit_intercept)
             start = HingePoint(losses.dual_of(R[rest]), point.intercept)
             refit = Portfolio().solve(smaller, self.settings, start=start).point
             to_rest = problem.gram.block(np.array([i]), rest)[0]
@@ -346,11 +352,27 @@ class _Grid:
         folds = list(check_cv(self.criterion, data.labels, classifier=True).split(data.X, data.labels))
         costs = np.zeros(len(self.Cs))
         for train, test in folds:
-            inner, cross = DenseGram(gram.block(train, train)), gram.block(test, train)
-            for at, (_, problem, solution) in enumerate(self._path(inner, train)):
-                scores = cross @ problem.coefficients(solution.point.dual) + solution.point.intercept
+            everywhere = np.zeros((gram.n, data.n_classes))
+            for at, (_, problem, solution) in enumerate(self._path(restricted(gram, train), train)):
+                everywhere[train] = problem.coefficients(solution.point.dual)
+                scores = scores_at(gram, test, everywhere) + solution.point.intercept
                 costs[at] += data.example_costs[test, scores.argmax(axis=1)].sum()
         return costs / sum(data.weights[test].sum() for _, test in folds)
+
+
+def restricted(gram: Gram, rows: NDArray[np.intp]) -> Gram:
+    """Return the kernel of some rows: as features where it is one of features."""
+    if isinstance(gram, FeatureGram):
+        return FeatureGram(gram.features[rows])
+    return DenseGram(gram.block(rows, rows))
+
+
+def scores_at(gram: Gram, rows: NDArray[np.intp], R: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return some rows of the kernel's product with the coefficients R (n, k)."""
+    if isinstance(gram, FeatureGram):
+        return np.asarray(gram.features[rows] @ (gram.features.T @ R), dtype=np.float64)
+    used = np.flatnonzero(R.any(axis=1))
+    return gram.block(rows, used) @ R[used]
 
 
 def _kept(problem: HingeProblem, point: HingePoint, settings: Settings) -> Solution[HingePoint] | None:

@@ -19,11 +19,12 @@ from polymargin.solvers.effort import RATES, Rates
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.hinge.general import GeneralNewton
 from polymargin.solvers.hinge.interior_point import ENTRIES_VISITED, InteriorPoint, operations_per_iteration
 from polymargin.solvers.hinge.kernel_interior import seconds_to_solve
 
 METHODS: dict[str, type] = {
-    method.name: method for method in (Decomposition, InteriorPoint, FeatureNewton, BlockDescent)
+    method.name: method for method in (Decomposition, InteriorPoint, FeatureNewton, BlockDescent, GeneralNewton)
 }
 """The methods that users may name."""
 
@@ -74,7 +75,11 @@ class Policy:
 
     def stages(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods for a problem, in the order in which to try them."""
-        if not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows:
+        small = not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows
+        if not problem.losses.is_compiled:
+            special = () if small else self._candidates(problem)
+            return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
+        if small:
             return (Stage(Decomposition()),)
         others = sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
         if not others:

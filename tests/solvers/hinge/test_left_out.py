@@ -91,7 +91,7 @@ def test_without_any_coefficient_nothing_changes():
 
 def left_out_one_by_one(problem, point):
     """The definition: for every row a least-squares solution of the system of the others' free multipliers."""
-    K = problem.gram.matrix
+    K = problem.gram.block(np.arange(problem.gram.n))
     R = problem.coefficients(point.dual)
     scores = K @ R + point.intercept
     example, direction = problem.losses.free_directions(point.dual, scores)
@@ -136,3 +136,45 @@ def test_an_interior_point_on_the_kernel_has_the_support_of_the_solution():
     np.testing.assert_allclose(
         frozen_left_out_scores(problem, inside), frozen_left_out_scores(problem, exact), atol=1e-3
     )
+
+
+def rough_fit(loss, n_features, fit_intercept, copies=4):
+    """A machine on features with more free multipliers than unknowns: copies share what one row would have."""
+    X, y = blobs(np.random.default_rng(5), 60, n_features, 3, spread=2.0)
+    X, y = np.repeat(X, copies, axis=0), np.repeat(y, copies)
+    problem = HingeProblem(FeatureGram(X), hinge_losses(loss, y, 0.2 * (1 - np.eye(3))[y]), fit_intercept)
+    point = InteriorPoint().solve(problem, Settings(tol=1e-9)).point
+    unknowns = (n_features + fit_intercept) * 2
+    assert len(active_directions(problem, point)) > unknowns
+    return problem, point
+
+
+def active_directions(problem, point):
+    scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
+    return problem.losses.free_directions(point.dual, scores)[0]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_in_the_features_dimension_as_defined(n_features, loss, fit_intercept, monkeypatch):
+    """With more free multipliers than unknowns no kernel between rows is asked for at all."""
+    problem, point = rough_fit(loss, n_features, fit_intercept)
+    defined = left_out_one_by_one(problem, point)
+
+    def refuse(*args):
+        raise AssertionError("a kernel matrix of rows was asked for")
+
+    monkeypatch.setattr(FeatureGram, "block", refuse)
+    found = frozen_left_out_scores(problem, point)
+    support = support_rows(problem, point)
+    np.testing.assert_allclose(found[support], defined[support], rtol=0, atol=1e-5 * np.abs(defined).max())
+
+
+def test_rows_are_treated_some_at_a_time(monkeypatch):
+    X, y = blobs(np.random.default_rng(9), 50, 3, 4, spread=2.0)
+    problem = HingeProblem(FeatureGram(X), hinge_losses("weston", y, (1 - np.eye(4))[y]))
+    point = solve(problem)
+    together = frozen_left_out_scores(problem, point)
+    monkeypatch.setattr("polymargin.solvers.hinge.left_out.ENTRIES_AT_A_TIME", 1)
+    np.testing.assert_allclose(frozen_left_out_scores(problem, point), together, rtol=1e-9, atol=1e-9)

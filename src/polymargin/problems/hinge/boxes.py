@@ -1,14 +1,14 @@
 """Sums of hinges: every dual variable has a box of its own."""
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
-from polymargin.problems.hinge.losses import Array, Losses
+from polymargin.problems.hinge.losses import Array, Losses, Shape
 from polymargin.problems.hinge.polyhedral import (
     AT_BOUND,
     LEFT_INSIDE,
@@ -38,7 +38,7 @@ class BoxLosses(PolyhedralLosses):
     _single: bool = field(init=False, repr=False)
     _differences: bool = field(init=False, repr=False)
 
-    shape = "box"
+    shape: ClassVar[Shape] = "box"
 
     def __post_init__(self) -> None:
         k = self.directions.shape[2]

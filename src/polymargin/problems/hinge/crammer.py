@@ -7,7 +7,7 @@ from polymargin.problems.hinge.losses import Array, Loss
 from polymargin.problems.hinge.simplices import SimplexLosses
 
 
-class Crammer(Loss):
+class CrammerLoss(Loss):
     """``cost [2 - min_{j != y} (f_y - f_j)]_+`` (Crammer & Singer)."""
 
     def over(self, labels: NDArray[np.intp], costs: Array) -> SimplexLosses:

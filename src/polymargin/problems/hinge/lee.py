@@ -8,7 +8,7 @@ from polymargin.problems.hinge.losses import Array, Loss
 from polymargin.problems.hinge.tables import single_scores
 
 
-class Lee(Loss):
+class LeeLoss(Loss):
     """``sum_{j != y} cost_j [f_j + 1/(k-1)]_+``, (7) of Lee, Lin & Wahba: Fisher consistent, also with costs."""
 
     def over(self, labels: NDArray[np.intp], costs: Array) -> BoxLosses:

@@ -309,7 +309,9 @@ def onto_simplices(points: Array, sizes: Array) -> Array:
     descending = -np.sort(-points, axis=1)
     excess = (np.cumsum(descending, axis=1) - sizes[:, None]) / np.arange(1, points.shape[1] + 1)
     last = np.maximum((descending > excess).sum(axis=1) - 1, 0)
-    return np.maximum(points - excess[np.arange(len(points)), last][:, None], 0.0)
+    nearest = np.maximum(points - excess[np.arange(len(points)), last][:, None], 0.0)
+    # of far points the sums would be right to their digits only
+    return nearest * (sizes / np.maximum(nearest.sum(axis=1), np.finfo(np.float64).tiny))[:, None]
 
 
 def simplex_slopes(free: NDArray[np.bool_], curvature: Array) -> Array:

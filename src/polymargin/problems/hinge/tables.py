@@ -44,3 +44,9 @@ def single_scores(n_classes: int) -> Array:
 def differences(n_classes: int) -> Array:
     """Return the table (k, k, k) of margins that are differences to the score of the own class."""
     return np.eye(n_classes)[None, :, :] - np.eye(n_classes)[:, None, :]
+
+
+def signed_scores(n_classes: int) -> Array:
+    """Return the table (k, k, k) of hinges that see minus the score of the own class and those of the others."""
+    signs = np.ones((n_classes, n_classes)) - 2.0 * np.eye(n_classes)
+    return signs[:, :, None] * single_scores(n_classes)

@@ -8,7 +8,7 @@ from polymargin.problems.hinge.losses import Array, Loss
 from polymargin.problems.hinge.tables import differences
 
 
-class Weston(Loss):
+class WestonLoss(Loss):
     """``sum_{j != y} cost_j [f_j - f_y + 2]_+`` (Weston & Watkins)."""
 
     def over(self, labels: NDArray[np.intp], costs: Array) -> BoxLosses:

@@ -8,9 +8,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from polymargin.coding import zero_sum_basis
+from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
+from polymargin.solvers.hinge import left_out_by_feature
 from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.left_out_by_class import score_changes
+
+ENTRIES_AT_A_TIME = 2**24
+"""Kernel values between rows that leave and free multipliers that are held at once."""
 
 RIDGE = 1e-8
 """Relative ridge that makes a singular kernel matrix of the free variables factorisable.
@@ -35,20 +40,13 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
     if len(support) == 0:
         return scores
     example, direction = losses.free_directions(point.dual, scores)
-    changes = _changes_by_class(problem, support, example, direction, -R[support])
-    if changes is not None:
-        scores[support] += changes
-        return scores
-    K_free = problem.gram.block(support, example)
-    inverse = _InverseSystem(problem, example, direction)
-    removed = -R[support]
-    # Right-hand sides of all removals at once: what the removed coefficients do to every free margin.
-    margins = K_free.T * (direction @ removed.T)
-    sums = removed @ inverse.basis
-    step, shift = inverse.solve(margins, sums.T)
-    step, shift = inverse.without_own(np.searchsorted(support, example), step, shift)
-    moved = -(K_free * step.T) @ direction
-    scores[support] += problem.gram.diagonal()[support, None] * removed + moved + (inverse.basis @ shift).T
+    lost = -R[support]
+    changes = _changes_by_feature(problem, support, example, direction, lost)
+    if changes is None:
+        changes = _changes_by_class(problem, support, example, direction, lost)
+    if changes is None:
+        changes = _changes_at_once(problem, support, example, direction, lost)
+    scores[support] += changes
     return scores
 
 
@@ -94,24 +92,80 @@ class _InverseSystem:
         return half + self.spread @ shift, shift
 
     def without_own(
-        self, owner: NDArray[np.intp], step: NDArray[np.float64], shift: NDArray[np.float64]
+        self,
+        own: NDArray[np.intp],
+        owner: NDArray[np.intp],
+        step: NDArray[np.float64],
+        shift: NDArray[np.float64],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Correct the solutions so that in column c the multipliers of owner c do not move; their margins may."""
+        """Correct the solutions so that multiplier `own` does not move in column `owner`; its margin may."""
         counts = np.bincount(owner, minlength=step.shape[1])
         first, by_owner = np.cumsum(counts) - counts, np.argsort(owner, kind="stable")
-        forces = np.zeros(len(step))
+        forces = np.zeros(len(own))
         for size in np.unique(counts[counts > 0]):
             columns = np.flatnonzero(counts == size)
-            pinned = by_owner[first[columns, None] + np.arange(size)]
+            at = by_owner[first[columns, None] + np.arange(size)]
+            pinned = own[at]
             spread = self.spread[pinned]
             blocks = self.inverse[pinned[:, :, None], pinned[:, None, :]] - spread @ self.schur @ spread.transpose(
                 0, 2, 1
             )
             inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
-            forces[pinned] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
-        by_column = csr_array((forces, (owner, np.arange(len(owner)))), shape=step.shape[::-1])
+            forces[at] = -np.einsum("cab,cb->ca", inverses, step[pinned, columns[:, None]])
+        by_column = csr_array((forces, (owner, own)), shape=step.shape[::-1])
         pull = self.schur @ (by_column @ self.spread).T
         return step + (by_column @ self.inverse).T - self.spread @ pull, shift - pull
+
+
+def _changes_at_once(
+    problem: HingeProblem,
+    support: NDArray[np.intp],
+    example: NDArray[np.intp],
+    direction: NDArray[np.float64],
+    lost: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return what the scores of the support vectors change by, from the system of all free multipliers."""
+    inverse = _InverseSystem(problem, example, direction)
+    owner = np.searchsorted(support, example)
+    change = problem.gram.diagonal()[support, None] * lost
+    height = max(1, ENTRIES_AT_A_TIME // max(1, len(example)))
+    for first in range(0, len(support), height):
+        rows = slice(first, first + height)
+        K_free = problem.gram.block(support[rows], example)
+        # Right-hand sides of many removals at once: what the removed coefficients do to every free margin.
+        margins = K_free.T * (direction @ lost[rows].T)
+        step, shift = inverse.solve(margins, (lost[rows] @ inverse.basis).T)
+        own = np.flatnonzero((owner >= first) & (owner < first + height))
+        step, shift = inverse.without_own(own, owner[own] - first, step, shift)
+        change[rows] += (inverse.basis @ shift).T - (K_free * step.T) @ direction
+    return change
+
+
+def _changes_by_feature(
+    problem: HingeProblem,
+    support: NDArray[np.intp],
+    example: NDArray[np.intp],
+    direction: NDArray[np.float64],
+    lost: NDArray[np.float64],
+) -> NDArray[np.float64] | None:
+    """Return the same in the features' dimension; None where the free multipliers are fewer."""
+    if not isinstance(problem.gram, FeatureGram):
+        return None
+    unknowns = problem.gram.features.shape[1] * (problem.losses.n_classes - 1)
+    if problem.fit_intercept:
+        unknowns += problem.losses.n_classes - 1
+    if len(example) <= unknowns:
+        return None
+    features = problem.gram.features[support]
+    norms = problem.gram.diagonal()[example] * np.einsum("ak,ak->a", direction, direction)
+    return left_out_by_feature.score_changes(
+        features,
+        np.searchsorted(support, example),
+        direction,
+        lost,
+        ridge=RIDGE * max(float(norms.max(initial=0.0)), 1.0),
+        fit_intercept=problem.fit_intercept,
+    )
 
 
 def _changes_by_class(

@@ -1,0 +1,58 @@
+"""Names that options take, and errors that are said to people; light, so that help comes at once."""
+
+from enum import StrEnum
+
+
+class Method(StrEnum):
+    """The five families, and the choice by size and shape."""
+
+    auto = "auto"
+    multicategory = "multicategory"
+    proximal = "proximal"
+    sparse = "sparse"
+    shared = "shared"
+    robust = "robust"
+
+    @property
+    def takes_costs(self) -> bool:
+        """Whether costs and priors can act in the training."""
+        return self in (Method.auto, Method.multicategory, Method.sparse, Method.robust)
+
+
+class Kernel(StrEnum):
+    """The kernels offered."""
+
+    linear = "linear"
+    rbf = "rbf"
+
+
+FORMATS = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arff": "arff",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".svm": "libsvm",
+    ".xlsx": "excel",
+    ".xls": "excel",
+}
+"""Formats of files by their endings."""
+
+
+class Misuse(ValueError):
+    """Options that contradict each other, or one that is needed and was not given: exit code 2."""
+
+
+class Problems(ValueError):
+    """All that is wrong with a file, said at once."""
+
+    def __init__(self, path: object, problems: list[str]):
+        self.problems = problems
+        if len(problems) == 1:
+            super().__init__(f"{path}: {problems[0]}")
+        else:
+            super().__init__("\n  ".join([f"{path} has {len(problems)} problems:", *problems]))

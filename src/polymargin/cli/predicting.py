@@ -1,0 +1,76 @@
+"""Predictions by a saved model as a table that can be joined to its input, without a command line."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polymargin import persistence
+from polymargin.cli.columns import Columns, read_columns
+from polymargin.cli.methods import machine_of
+from polymargin.cli.names import Misuse
+from polymargin.cli.summary import plain_predictions
+from polymargin.cli.tables import Rows, shown_names
+
+
+def load_model(path: Path) -> tuple[Any, Columns, dict[str, Any]]:
+    """Read a saved model; return the pipeline, its columns and all that is known about it."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, not a saved model.")
+    if not path.exists():
+        raise ValueError(f"{path} does not exist.")
+    saved = persistence.load(path)
+    columns = read_columns(saved.metadata, path)
+    return saved.model, columns, saved.metadata
+
+
+def kept_columns(rows: Rows, names: tuple[str, ...] = (), *, keep_all: bool = False) -> pd.DataFrame | None:
+    """Return the columns of the data that predictions are to repeat."""
+    if not names and not keep_all:
+        return None
+    if rows.is_sparse:
+        raise Misuse(f"--keep and --keep-all need named columns, {rows.path} (LIBSVM) has none.")
+    unknown = [name for name in names if name not in rows.X.columns]
+    if unknown:
+        known = shown_names([str(name) for name in rows.X.columns])
+        raise ValueError(f"--keep: {rows.path} has no column {unknown[0]!r}, its columns are {known}.")
+    return rows.X if keep_all else rows.X[list(names)]
+
+
+def predictions(model: Any, X: Any, *, reject: bool = False, kept: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return a table of row numbers, columns kept from the data, predictions and scores.
+
+    Rows are counted from 1, below the header. A column kept from the data that bears the name of one of ours is
+    marked as "data NAME".
+    """
+    machine = machine_of(model)
+    features = model[:-1].transform(X)
+    scores = np.asarray(machine.decision_function(features))
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
+    table: dict[str, Any] = {"row": np.arange(1, len(scores) + 1), "prediction": plain_predictions(model, X)}
+    if reject:
+        table["prediction"], table["reason"] = model[-1].predict_with_reason(features)
+    table |= {f"score {label}": scores[:, at] for at, label in enumerate(machine.classes_)}
+    ours = pd.DataFrame(table)
+    if kept is None:
+        return ours
+    theirs = kept.reset_index(drop=True).rename(columns=lambda name: f"data {name}" if name in table else name)
+    return pd.concat([ours[["row"]], theirs, ours.drop(columns="row")], axis=1)
+
+
+def _written(write: Callable[[io.BytesIO], None]) -> bytes:
+    buffer = io.BytesIO()
+    write(buffer)
+    return buffer.getvalue()
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame], bytes | str]] = {
+    "csv": lambda table: table.to_csv(index=False),
+    "tsv": lambda table: table.to_csv(index=False, sep="\t"),
+    "excel": lambda table: _written(lambda buffer: table.to_excel(buffer, index=False, engine="openpyxl")),
+    "parquet": lambda table: _written(lambda buffer: table.to_parquet(buffer, index=False)),
+}

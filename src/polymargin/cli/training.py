@@ -1,0 +1,199 @@
+"""Training on a file, without a command line: read, split, tune and fit, fit again to all rows.
+
+job = read_job(Path("iris.csv"), target="species")
+trained = train(job, Choice(Method.auto))
+final = refitted(trained, job)
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import Pipeline
+
+from polymargin import BudgetSearch, RejectOptionClassifier
+from polymargin.cli.columns import Columns
+from polymargin.cli.methods import Choice, tuned
+from polymargin.cli.names import Misuse
+from polymargin.cli.tables import Reading, Rows, check_classes, read_rows
+from polymargin.selection.budget import Trial
+
+Part = tuple[Any, NDArray]
+
+MEMORY = 8e9
+"""Bytes that the prepared columns may take; several copies of them are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Rows to train on and rows to judge by.
+
+    Attributes
+    ----------
+    rows, columns : the file, and what its columns are.
+    train, held_out : prepared columns and classes; `held_out` is None where none were asked for.
+    everything : all rows of the file, which a model for use is fitted to.
+    """
+
+    rows: Rows
+    columns: Columns
+    train: Part
+    held_out: Part | None
+    everything: Part
+
+    @property
+    def classes(self) -> NDArray:
+        """The classes of the training rows."""
+        return np.unique(self.train[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A fitted pipeline and how it came about.
+
+    Attributes
+    ----------
+    model : preparation and classifier.
+    search : the fitted search, None without tuning.
+    seconds : that it took.
+    n_rows : that the classifier was fitted to.
+    """
+
+    model: Pipeline
+    search: Any
+    seconds: float
+    n_rows: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all the training rows were used."""
+        return bool(getattr(self.search, "complete_", True))
+
+
+def read_job(
+    path: Path,
+    *,
+    target: str | None = None,
+    reading: Reading | None = None,
+    categorical: tuple[str, ...] = (),
+    numeric: tuple[str, ...] = (),
+    drop: tuple[str, ...] = (),
+    impute: bool = False,
+    share: float = 0.25,
+    test: Path | None = None,
+    seed: int = 0,
+) -> Job:
+    """Read a file and hold a `share` of its rows out, or take those of the file `test`."""
+    reading = reading or Reading()
+    rows = read_rows(path, target=target, reading=reading)
+    assert rows.y is not None
+    check_classes(rows.y, f"{path}: the target" + (f" column {target!r}" if target else ""))
+    columns = Columns.of(rows, categorical=categorical, numeric=numeric, drop=drop, impute=impute, target=target)
+    X, y = columns.select(rows), rows.y
+    check_memory(X, columns)
+    if test is not None:
+        other = columns.read(test, target, reading)
+        assert other.y is not None
+        unknown = np.setdiff1d(other.y.astype(str), np.unique(y).astype(str))
+        if len(unknown):
+            raise ValueError(f"--test {test} holds classes that {path} does not: {', '.join(unknown[:8])}.")
+        return Job(rows, columns, (X, y), (columns.select(other), other.y.astype(y.dtype)), (X, y))
+    if share == 0.0:
+        return Job(rows, columns, (X, y), None, (X, y))
+    held_out, k = int(np.ceil(share * len(y))), len(np.unique(y))
+    if held_out < k or len(y) - held_out < k:
+        raise ValueError(
+            f"--test-size {share:g} of {len(y)} rows leaves {len(y) - held_out} to train and {held_out} to test, "
+            f"too few for {k} classes."
+        )
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=share, stratify=y, random_state=seed)
+    return Job(rows, columns, (X_train, y_train), (X_test, y_test), (X, y))
+
+
+def check_memory(X: Any, columns: Columns) -> None:
+    """Refuse, before any work, columns whose prepared form would not fit into memory."""
+    if columns.n_features is not None:
+        return
+    width = len(columns.numeric) + sum(X[name].nunique() for name in columns.categorical)
+    needed = 8.0 * len(X) * width
+    if needed > MEMORY:
+        most = max(columns.categorical, key=lambda name: X[name].nunique(), default=None)
+        hint = f"; column {most!r} alone has {X[most].nunique()} categories" if most is not None else ""
+        raise ValueError(
+            f"{len(X)} rows with {width} prepared columns take {needed / 1e9:.0f} GB, more than "
+            f"{MEMORY / 1e9:.0f}{hint}; leave columns out with --drop, or train on fewer rows."
+        )
+
+
+def train(
+    job: Job,
+    choice: Choice,
+    *,
+    tune: bool = False,
+    reject: bool = False,
+    scale: bool = True,
+    observer: Callable[[Trial], None] | None = None,
+    started_search: Callable[[Any, Pipeline], None] | None = None,
+) -> Trained:
+    """Fit preparation and classifier to the training rows.
+
+    `observer` sees every trial of a budgeted search; `started_search` is given the search and the preparation
+    before it begins, so that whoever ends it early has its best model so far.
+    """
+    X, y = job.train
+    started = time.perf_counter()
+    prepare = job.columns.preprocessing(scale=scale)
+    features = X if isinstance(prepare, str) else prepare.fit_transform(X, y)
+    model = Pipeline([("prepare", prepare), ("classify", choice.classifier(len(y)))])
+    search = None
+    if tune or choice.tunes_itself:
+        search = choice.search(features, observer)
+        model.steps[-1] = ("classify", search)
+        if started_search is not None:
+            started_search(search, model)
+    model.steps[-1][1].fit(features, y)
+    if reject:
+        # The choice is made: what is left out to learn the threshold is rows, not the search.
+        careful = RejectOptionClassifier(clone(tuned(model[-1])))
+        model.steps[-1] = ("classify", careful.fit(features, y))
+    elif isinstance(search, (GridSearchCV, BudgetSearch)):
+        # Searches of single families have a section in the report; of these the winner is enough.
+        model.steps[-1] = ("classify", search.best_estimator_)
+    return Trained(model, search, time.perf_counter() - started, getattr(search, "n_rows_", len(y)))
+
+
+def refitted(trained: Trained, job: Job) -> Trained:
+    """Return the same settings fitted to all rows of the file: what is to be used once the error is measured."""
+    X, y = job.everything
+    started = time.perf_counter()
+    model = clone(Pipeline([*trained.model.steps[:-1], ("classify", tuned(trained.model[-1]))]))
+    model.fit(X, y)
+    return Trained(model, trained.search, time.perf_counter() - started, len(y))
+
+
+def check_share(test_size: float | None, test: Path | None, report: Path | None) -> float:
+    """Return the share of rows to hold out, or refuse options that do not go together."""
+    if test_size is not None and test is not None:
+        raise Misuse("--test-size and --test exclude each other.")
+    share = 0.25 if test_size is None else test_size
+    if not 0.0 <= share < 1.0:
+        raise Misuse(f"--test-size must be a share from 0 to below 1, got {share:g}.")
+    if share == 0.0 and test is None and report is not None:
+        raise Misuse("--report needs held-out rows, give --test or a --test-size above 0.")
+    return share
+
+
+def describe_settings(search: Any) -> str:
+    """Return what a search chose, in words; a width only where the kernel has one."""
+    chosen = dict(getattr(search, "best_params_", None) or {"C": search.C_, "round": search.round_})
+    if getattr(tuned(search), "kernel", None) == "linear":
+        chosen.pop("gamma", None)
+    return ", ".join(
+        f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in chosen.items()
+    )

@@ -1,0 +1,22 @@
+"""The absolute machine that takes the largest hinge of all classes (Doğan, Glasmachers & Igel 2016)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.problems.hinge.crammer import one_cost_per_class
+from polymargin.problems.hinge.losses import Array, Loss
+from polymargin.problems.hinge.maxima import LargestHinges
+from polymargin.problems.hinge.tables import signed_scores
+
+
+class AtmLoss(Loss):
+    """``cost max([1 - f_y]_+, max_{j != y} [1 + f_j]_+)``, ATM: absolute margin, total maximum."""
+
+    def over(self, labels: NDArray[np.intp], costs: Array) -> LargestHinges:
+        """Return the loss over examples."""
+        k = costs.shape[1]
+        return LargestHinges(labels, costs.max(axis=1, keepdims=True), signed_scores(k), 1.0)
+
+    def check_costs(self, costs: Array) -> None:
+        """Refuse costs that differ between the classes other than the own one."""
+        one_cost_per_class("atm", costs)
