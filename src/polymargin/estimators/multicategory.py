@@ -26,6 +26,7 @@ from polymargin.problems.hinge import (
     Loss,
     Losses,
     PartitionedHinge,
+    PolyhedralLosses,
     check_loss_argument,
     loss_of,
 )
@@ -120,7 +121,8 @@ class MulticategorySVC(KernelClassifier):
         "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
         kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
-        Relative duality gap to reach.
+        Relative duality gap to reach: enough for predictions, and on many rows much sooner than the 1e-8 of the
+        machines whose last digits are cheap.
     max_iter : int, default=-1
         Limit of the solver's outer iterations; -1 for none.
     time_limit : float or None, default=None
@@ -130,7 +132,7 @@ class MulticategorySVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line an iteration.
+        Print a line per iteration.
 
     Attributes
     ----------
@@ -365,7 +367,8 @@ class MulticategorySVC(KernelClassifier):
     def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
         """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
 
-        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows.
+        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, and for
+        losses without an active set.
         """
         if self.support_ is None:
             return None
@@ -378,6 +381,8 @@ class MulticategorySVC(KernelClassifier):
         support = np.flatnonzero(R.any(axis=1))
         rows = merged.restricted(support, pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
+        if not isinstance(losses, PolyhedralLosses):
+            return None
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
         problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
