@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_1samp
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -22,8 +22,11 @@ BANDS = {
     "train": Band.of_effect(5.35, "the mean gain of BR-MPSVM over MPSVM in Table 1, training"),
     "test": Band.of_effect(6.05, "the mean gain of BR-MPSVM over MPSVM in Table 1, testing"),
 }
-SMALL = ", ties to small nu"
-"""What marks the numbers of the other rule."""
+LARGEST, SMALLEST = (-1,), (1,)
+"""How ties of C are broken."""
+
+LABELS = {-1: ", ties to the largest nu", 1: ", ties to the smallest nu"}
+"""What marks the numbers of either rule where both are shown."""
 
 
 def printed_numbers(printed: Mapping[str, tuple], methods: tuple[str, ...]) -> dict[Key, Theirs]:
@@ -67,7 +70,7 @@ class Method:
     points: tuple[Mapping[str, float], ...] = ({},)
     path: Callable[..., list] | None = None
     tuned_once: bool = False
-    ties: tuple[int, ...] = (-1,)
+    ties: tuple[int, ...] = SMALLEST
 
     def fitted(self, X: np.ndarray, y: np.ndarray, point: Mapping[str, float]) -> list:
         """Return the machines of all C."""
@@ -133,17 +136,22 @@ def compare(name: str, methods: Mapping[str, Method], context: Context) -> dict[
     values: dict[Key, float] = {}
     base: Tenfold | None = None
     for label, method in methods.items():
-        outcome, *others = tenfold(X, y, method, folds, seed)
-        for suffix, found in (("", outcome), *((SMALL, other) for other in others)):
-            values[name, label + suffix, "train"] = float(np.mean(found.train))
-            values[name, label + suffix, "test"] = float(np.mean(found.test))
+        outcomes = tenfold(X, y, method, folds, seed)
+        outcome = outcomes[0]
+        for rule, found in zip(method.ties, outcomes, strict=True):
+            shown = label + LABELS[rule] if len(outcomes) > 1 else label
+            values[name, shown, "train"] = float(np.mean(found.train))
+            values[name, shown, "test"] = float(np.mean(found.test))
         if base is None:
             base = outcome
         else:
             values[name, label, "time ratio"] = outcome.seconds / base.seconds
-            # Where no fold differs there is nothing to test.
-            equal = np.allclose(outcome.test, base.test)
-            values[name, label, "p-value"] = 1.0 if equal else float(ttest_rel(outcome.test, base.test).pvalue)
+            apart = np.subtract(outcome.test, base.test)
+            # Where all folds differ alike there is no spread to test against.
+            certain = 1.0 if np.allclose(apart, 0.0) else 0.0
+            values[name, label, "p-value"] = (
+                certain if np.allclose(apart, apart[0]) else ttest_1samp(apart, 0.0).pvalue
+            )
     return values
 
 

@@ -45,10 +45,8 @@ def _methods(name: str) -> dict[str, Method]:
         return make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(C=C, gamma=gamma)))
 
     return {
-        "OFRQP": Method(
-            one_from_rest, tuple(2.0**i for i in range(0, 16, 5)), _WIDTHS, tuned_once=True, ties=(1,)
-        ),
-        "BR-MPSVM": Method(proximal, tuple(2.0**i for i in range(5, 36, 5)), _WIDTHS, _scaled_path, ties=(1,)),
+        "OFRQP": Method(one_from_rest, tuple(2.0**i for i in range(0, 16, 5)), _WIDTHS, tuned_once=True),
+        "BR-MPSVM": Method(proximal, tuple(2.0**i for i in range(5, 36, 5)), _WIDTHS, _scaled_path),
     }
 
 

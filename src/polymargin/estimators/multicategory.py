@@ -26,6 +26,7 @@ from polymargin.problems.hinge import (
     Loss,
     Losses,
     PartitionedHinge,
+    PolyhedralLosses,
     check_loss_argument,
     loss_of,
 )
@@ -346,7 +347,8 @@ class MulticategorySVC(KernelClassifier):
     def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
         """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
 
-        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows.
+        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, and for
+        losses without an active set.
         """
         if self.support_ is None:
             return None
@@ -359,6 +361,8 @@ class MulticategorySVC(KernelClassifier):
         support = np.flatnonzero(R.any(axis=1))
         rows = merged.restricted(support, pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
+        if not isinstance(losses, PolyhedralLosses):
+            return None
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
         problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
