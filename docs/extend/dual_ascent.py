@@ -6,7 +6,7 @@ from polymargin.extend import HingePoint, HingeProblem, Progress, accepts_kinds
 
 
 class DualAscent:
-    """Steps along the margins, brought back into the domain by the loss, with momentum that is given up if it fails."""
+    """Steps along the margins, brought back into the domain by the loss, with momentum where it helps."""
 
     name = "dual_ascent"
 
