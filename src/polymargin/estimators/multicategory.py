@@ -119,7 +119,8 @@ class MulticategorySVC(KernelClassifier):
         "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
         kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
-        Relative duality gap to reach.
+        Relative duality gap to reach: enough for predictions, and on many rows much sooner than the 1e-8 of the
+        machines whose last digits are cheap.
     max_iter : int, default=-1
         Limit of the solver's outer iterations; -1 for none.
     time_limit : float or None, default=None
@@ -129,7 +130,7 @@ class MulticategorySVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line an iteration.
+        Print a line per iteration.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ def given_landmarks(landmarks: Any, n_features: int, dtype: Any) -> Any:
         ) from None
     if points.ndim != 2 or points.shape[1] != n_features:
         raise ValueError(
-            f"landmarks given as points must have shape (m, {n_features}), one column a feature, "
+            f"landmarks given as points must have shape (m, {n_features}), one column per feature, "
             f"got {points.shape}."
         )
     if not sparse.issparse(points) and not np.isfinite(points).all():
