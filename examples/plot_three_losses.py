@@ -9,7 +9,7 @@ and the cross marks the lowest point of the grid.
 Fisher consistent losses end inside the right region wherever they are asked: that of Lee, Lin & Wahba, the
 reinforced one (gamma up to 1/2), the squared hinges and the logistic loss. "ats" ends there too at this point,
 which proves nothing. Weston and Watkins' ends at the border between the second and the third class (Lemma 2 of
-Lee, Lin & Wahba), where "mmr" ends as well; Crammer and Singer's, "adm" and "atm" end at zero, a tie of all classes.
+Lee, Lin & Wahba), where "mmr" ends as well; Crammer and Singer's, "adm" and "atm" end at zero, a tie.
 """
 
 import matplotlib.pyplot as plt
