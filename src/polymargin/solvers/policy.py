@@ -47,7 +47,7 @@ class Policy:
     small_rows : rows up to which the kernel matrix is formed whatever the features: the decomposition ends in
         rounding error there.
     gram_rows : rows up to which it may be formed at all.
-    newton_features : features up to which matrices of that size are factorised once a class.
+    newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
     descent_sweeps : that block descent is expected to need on easy problems.
