@@ -25,6 +25,7 @@ if _TYPE_CHECKING:
     from polymargin.selection.criteria import gacv, loo
     from polymargin.selection.decisions import Decider
     from polymargin.selection.multicategory import MarginSearch
+    from polymargin.selection.prediction_sets import PredictionSetClassifier
     from polymargin.selection.probabilities import ProbabilityClassifier
     from polymargin.selection.proximal import ProximalSVCCV, proximal_path
     from polymargin.selection.rejection import RejectOptionClassifier
@@ -44,6 +45,7 @@ _PLACES = {
     "MarginSearch": "selection.multicategory",
     "MulticategorySVC": "estimators.multicategory",
     "NewtonRefinement": "estimators.refinement",
+    "PredictionSetClassifier": "selection.prediction_sets",
     "ProbabilityClassifier": "selection.probabilities",
     "ProximalSVC": "estimators.proximal",
     "ProximalSVCCV": "selection.proximal",
@@ -85,6 +87,7 @@ __all__ = [
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "PredictionSetClassifier",
     "ProbabilityClassifier",
     "ProximalSVC",
     "ProximalSVCCV",

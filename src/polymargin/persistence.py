@@ -36,6 +36,7 @@ from polymargin.problems.penalties import PENALTIES
 from polymargin.selection.calibration import IsotonicMap, SigmoidMap, SoftmaxMap
 from polymargin.selection.left_out import LeftOut
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.prediction_sets import PredictionSetClassifier, _Fold
 from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.rejection import RejectOptionClassifier, StrengthCurve
@@ -47,6 +48,7 @@ from polymargin.solvers.trace import Trace, TraceRow
 from polymargin.soundness import check_sound
 
 TRUSTED = (
+    _Fold,
     Certificate,
     ClassMoments,
     CostScorer,
@@ -59,6 +61,7 @@ TRUSTED = (
     MulticategorySVC,
     NewtonRefinement,
     NystroemMap,
+    PredictionSetClassifier,
     ProbabilityClassifier,
     ProximalSVC,
     ProximalSVCCV,
@@ -235,7 +238,16 @@ def _check_ours(model: Any, kind: type[Exception], name: str) -> None:
         inner = inner.steps[-1][1]
     if isinstance(inner, GridSearchCV):
         inner = inner.estimator
-    if not isinstance(inner, (MarginClassifier, ProbabilityClassifier, RejectOptionClassifier, NewtonRefinement)):
+    if not isinstance(
+        inner,
+        (
+            MarginClassifier,
+            PredictionSetClassifier,
+            ProbabilityClassifier,
+            RejectOptionClassifier,
+            NewtonRefinement,
+        ),
+    ):
         raise kind(
             f"{name} must be a classifier of polymargin, alone or at the end of a pipeline, got "
             f"{type(inner).__name__}."

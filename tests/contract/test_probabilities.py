@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import MulticategorySVC, ProbabilityClassifier, ProximalSVC
+from polymargin import MulticategorySVC, PredictionSetClassifier, ProbabilityClassifier, ProximalSVC
 
 
 @parametrize_with_checks(
@@ -14,6 +14,7 @@ from polymargin import MulticategorySVC, ProbabilityClassifier, ProximalSVC
         ProbabilityClassifier(ProximalSVC(), method="vector"),
         ProbabilityClassifier(LogisticRegression()),
         ProbabilityClassifier(GaussianNB(), method="sigmoid"),
+        PredictionSetClassifier(MulticategorySVC()),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

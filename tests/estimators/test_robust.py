@@ -35,7 +35,7 @@ def test_collapse_is_escaped_through_the_second_start():
     sample = make_triangle(400, flip=0.15, random_state=0)
     with pytest.warns(UserWarning, match="predictions noise"):
         stuck = RobustSVC(utility=COLLAPSING, starts=("utility",)).fit(sample.data, sample.target)
-    model = RobustSVC(utility=COLLAPSING).fit(sample.data, sample.target)
+    model = RobustSVC(utility=COLLAPSING, starts=("utility", "identity")).fit(sample.data, sample.target)
     assert np.abs(stuck.decision_function(sample.data)).max() < 1e-3
     assert model.start_ == "identity"
     assert model.certificate_.primal < 0.9 * stuck.certificate_.primal
@@ -45,7 +45,7 @@ def test_collapse_is_escaped_through_the_second_start():
 def test_history_certificate_and_start_agree():
     sample = make_triangle(200, flip=0.15, random_state=1)
     model = RobustSVC(utility={(0, 1): 0.6, (0, 2): 0.6}).fit(sample.data, sample.target)
-    assert set(model.dc_history_) == {"utility", "identity"}
+    assert set(model.dc_history_) == {"utility", "identity", "local"}
     final = {name: history[-1] for name, history in model.dc_history_.items()}
     assert model.start_ == min(final, key=final.get)
     assert model.certificate_.kind == "stationary"
@@ -91,9 +91,9 @@ def test_a_costly_error_becomes_rarer(kernel):
 
 def test_rescaled_utilities_need_one_start():
     X, y = blobs(np.random.default_rng(4), 60, 2, 3)
-    model = RobustSVC(C=0.5, utility=2 * np.eye(3)).fit(X, y)
+    model = RobustSVC(C=0.5, utility=2 * np.eye(3), starts=("utility", "identity")).fit(X, y)
     assert list(model.dc_history_) == ["utility"]
-    same = RobustSVC(C=1.0).fit(X, y)
+    same = RobustSVC(C=1.0, starts=("utility", "identity")).fit(X, y)
     np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-10)
 
 
@@ -164,3 +164,23 @@ def test_limits_keep_the_best_and_warn():
         model = RobustSVC(utility={(0, 1): 0.6, (0, 2): 0.6}, max_dc_iter=2).fit(sample.data, sample.target)
     assert not model.converged_
     assert model.n_iter_ == 2
+
+
+def test_local_and_random_starts_lower_the_objective():
+    reached = {"two": [], "local": [], "more": []}
+    for seed in (1, 3, 5, 9):  # where two starts end above what others reach
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 3, 60)
+        X = rng.normal(size=(60, 4)) + rng.normal(size=(3, 4))[y] * 1.5
+        y = np.where(rng.random(60) < 0.2, rng.integers(0, 3, 60), y)
+        machines = {
+            "two": RobustSVC(starts=("utility", "identity")),
+            "local": RobustSVC(),
+            "more": RobustSVC(n_init=6, random_state=0),
+        }
+        for name, machine in machines.items():
+            reached[name].append(machine.fit(X, y).certificate_.primal)
+    two, local, more = (np.array(values) for values in reached.values())
+    assert (local <= two * (1 + 1e-9)).all()
+    assert (more <= two * (1 + 1e-9)).all()
+    assert (local < 0.999 * two).sum() >= 2

@@ -21,6 +21,7 @@ from polymargin import (
     MarginSearch,
     MulticategorySVC,
     NewtonRefinement,
+    ProbabilityClassifier,
     ProximalSVC,
     ProximalSVCCV,
     RejectOptionClassifier,
@@ -120,6 +121,22 @@ OTHERS = (
 def test_searches_wrappers_and_pipelines(model, data):
     # Sparse scores that use few variables, or none, are often exactly equal.
     agree(model, data, most_ties=1000 if isinstance(model, SparseSVC) else 2)
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("costly", [False, True])
+@pytest.mark.parametrize("method", ["temperature", "vector", "matrix", "sigmoid", "isotonic"])
+def test_probabilities(method, costly, data):
+    X, y, rows = DATA[data]()
+    costs = "ordinal" if costly else None
+    model = ProbabilityClassifier(make_pipeline(StandardScaler(), ProximalSVC()), method=method, cost_matrix=costs)
+    model.fit(X, y)
+    for precision in PRECISIONS if method != "isotonic" else ["double"]:  # its steps are as steep as they like
+        graph = to_onnx(model, X, precision=precision)
+        assert [output.name for output in graph.graph.output] == ["label", "probabilities"]
+        agreement = compare(model, graph, rows)
+        assert len(agreement.ties) <= (0 if method != "isotonic" else 200), agreement
+        assert agreement.holds, agreement
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -247,3 +264,5 @@ class TestBadInput:
         X, y, _ = blob_rows()
         with pytest.raises(ValueError, match="SVC has no ONNX form here"):
             to_onnx(RejectOptionClassifier(SVC()).fit(X, y), X)
+        with pytest.raises(ValueError, match="ProbabilityClassifier has no ONNX form here"):
+            to_onnx(RejectOptionClassifier(ProbabilityClassifier(ProximalSVC()), cv=3).fit(X, y), X)

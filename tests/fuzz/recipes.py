@@ -101,7 +101,7 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "SparseSVCCV": {**SPARSE, "n_Cs": ("3", "2"), "cv": FOLDS, "adaptive": ("False", "True", "'auto'"),
                     "per_variable": ("True", "False"), "standardize": ("True", "False"), "eps": ("0.1", "1e-4")},
-    "NewtonRefinement": {"estimator": ("RidgeClassifier()", "LinearSVC()", "ProximalSVC(refine=False)"), "C": C,
+    "NewtonRefinement": {"estimator": ("RidgeClassifier()", "ProximalSVC(refine=False)"), "C": C,
                          "refine_weights": ("'uniform'", "'balanced'")},
     "RejectOptionClassifier": {
         "estimator": ("MulticategorySVC()", "ProximalSVC()", "SharedStructureSVC()"), "cv": ("None", *FOLDS),

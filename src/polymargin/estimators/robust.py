@@ -1,12 +1,13 @@
 """RobustSVC: the utility-based robust SVM of Liu, Wu & He (2011)."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from polymargin.checks import check_choice, check_flag, check_integer, check_real, check_weight
@@ -27,9 +28,16 @@ from polymargin.problems.robust import (
 )
 from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.interior_point import InteriorPoint
-from polymargin.solvers.robust.dc import START_TOL, DCAlgorithm, convex_solver
+from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+from polymargin.solvers.robust.settings import DEFAULTS
 
-STARTS = ("utility", "identity")
+STARTS = ("utility", "identity", "local")
+LOCAL_ROWS = 200
+"""Distinct rows up to which the local search, which takes some ten times as long as a start, is made."""
+LOCAL_ROUNDS = 5
+LOCAL_SCALES = (5.0, 0.3)
+"""Multiples of the scores from which it sets out: they move rows across the kinks of their losses."""
+NEGLIGIBLE_WEIGHT = 1e-6
 COLLAPSED = 1e-3
 """Largest score below which the argmax is taken to be noise."""
 
@@ -37,7 +45,7 @@ COLLAPSED = 1e-3
 class RobustSVC(KernelClassifier):
     """Robust support vector machine with utilities of Liu, Wu & He.
 
-    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and have small ::
+    Finds score functions ``f_j = h_j + b_j``, one per class, that sum to zero and have small ::
 
         C * sum_i w_i sum_j U[y_i, j] T_s(f_j(x_i) - max_{m != j} f_m(x_i)) + 1/2 sum_j ||h_j||^2
 
@@ -85,14 +93,20 @@ class RobustSVC(KernelClassifier):
         Factors of the weights of the classes.
     fit_intercept : bool, default=True
         Whether to fit the unpenalised intercepts.
-    starts : sequence of {"utility", "identity"}, default=("utility", "identity")
+    starts : sequence of {"utility", "identity", "local"}, default=("utility", "identity", "local")
         Where the DC algorithm starts: at the untruncated machine with the utilities given, as the paper has it,
         and at the one with the identity in their place. Where no class holds half of the expected utility the
-        first is zero and stays there; the second escapes.
+        first is zero and stays there; the second escapes. "local" then searches around the best of them, as long
+        as that lowers the objective: from multiples of its scores, and from the machine of the rows that it gets
+        right; for up to 200 distinct rows in memory.
+    n_init : int, default=1
+        Starts in all, of which those beyond the first are random: the untruncated machine of randomly weighted
+        rows. Rows in memory only.
     max_dc_iter : int, default=50
         Limit of the convex steps from a start.
     tol : float, default=1e-6
-        Relative gap that certifies a stationary point.
+        Relative gap that certifies a stationary point, between the 1e-8 and the 1e-4 of convex machines: a larger
+        one could not tell whether the last two convex steps differ.
     max_iter : int, default=-1
         Limit of the iterations within a convex step; -1 for none.
     time_limit : float or None, default=None
@@ -128,10 +142,10 @@ class RobustSVC(KernelClassifier):
     suspect_labels_ : ndarray
         Rows whose loss under their own label was truncated, ``suspicion_ < truncation_``: outliers, wrong labels.
         Both are None on Dask, where `decision_function` gives the margins of any rows.
-    start_ : {"utility", "identity"}
-        The start that led to the lower objective.
+    start_ : {"utility", "identity", "local", "random"}
+        The start that led to the lowest objective.
     dc_history_ : dict of str to ndarray
-        Objective after every convex step, for each start.
+        Objective after every convex step, for the best of each kind of start.
     certificate_ : Certificate
         Objective and gap of the last convex step; of kind "stationary", or "global" without truncation.
     converged_ : bool
@@ -182,6 +196,7 @@ class RobustSVC(KernelClassifier):
         class_weight=None,
         fit_intercept=True,
         starts=STARTS,
+        n_init=1,
         max_dc_iter=50,
         tol=1e-6,
         max_iter=-1,
@@ -204,6 +219,7 @@ class RobustSVC(KernelClassifier):
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.starts = starts
+        self.n_init = n_init
         self.max_dc_iter = max_dc_iter
         self.tol = tol
         self.max_iter = max_iter
@@ -247,12 +263,12 @@ class RobustSVC(KernelClassifier):
         kernel, nystroem = self._kernel_of(data)
         gram = self._gram(kernel, data.X, nystroem)
 
-        def state(utility: NDArray[np.float64], truncation: float) -> RobustProblem:
-            weight = self.C * data.weights[:, None] * utility[data.labels]
+        def state(utility: NDArray[np.float64], truncation: float, emphasis: Any = 1.0) -> RobustProblem:
+            weight = self.C * (emphasis * data.weights)[:, None] * utility[data.labels]
             return RobustProblem(gram, weight, truncation, self.fit_intercept, self.loss)
 
         problem = state(self.utility_, self.truncation_)
-        solution = self._solve(state, convex_solver(problem), settings)
+        solution = self._solve(state, convex_solver(problem), settings, data.labels)
         R = problem.coefficients(solution.point)
         self._store(data, kernel, nystroem, R)
         self.intercept_ = solution.point.step.intercept
@@ -286,6 +302,7 @@ class RobustSVC(KernelClassifier):
         check_choice("loss", self.loss, LOSSES)
         check_flag("fit_intercept", self.fit_intercept)
         check_integer("max_dc_iter", self.max_dc_iter, at_least=1)
+        check_integer("n_init", self.n_init, at_least=1)
         self._check_kernel()
         if self.utility is not None and self.cost_matrix is not None:
             raise ValueError(
@@ -337,42 +354,78 @@ class RobustSVC(KernelClassifier):
 
     def _solve(
         self,
-        state: Callable[[NDArray[np.float64], float], RobustProblem | PartitionedRobust],
+        state: Callable[..., RobustProblem | PartitionedRobust],
         convex: Solver,
         settings: Settings,
+        labels: NDArray[np.intp] | None = None,
     ) -> Solution[RobustPoint]:
         """Run the DC algorithm from every start that can lead to a different solution; keep the best."""
-        observer = self._observer()
-        algorithm = DCAlgorithm(convex, self.max_dc_iter)
-        names = dict.fromkeys(self.starts)
-        identity = np.eye(len(self.utility_))
-        if np.isneginf(self.truncation_) or np.array_equal(self.utility_, self.utility_.max() * identity):
-            names = {"utility": None}
+        problem = state(self.utility_, self.truncation_)
+        algorithm, observer = DCAlgorithm(convex, self.max_dc_iter), self._observer()
         solutions: dict[str, Solution[RobustPoint]] = {}
         status = None
-        for name in names:
-            scores: Any = None
-            try:
-                if name == "identity":
-                    untruncated = state(identity, -np.inf)
-                    rough = replace(settings, tol=max(settings.tol, START_TOL))
-                    found = convex.solve(untruncated.convex_step(), rough)
-                    scores = untruncated.reached(RobustPoint(found.point, None))[0]
-                problem = state(self.utility_, self.truncation_)
-                solutions[name] = algorithm.solve(problem, settings, start=scores, observer=observer)
-            except Interrupted as stop:
-                if isinstance(stop.solution.point, RobustPoint):  # not the start of a start
-                    solutions[name] = stop.solution
-                if not solutions:
-                    raise
-                status = Status.INTERRUPTED
-                break
+        try:
+            for name, scores in self._start_scores(state, convex, settings, labels, problem, solutions):
+                found = algorithm.solve(problem, settings, start=scores, observer=observer)
+                if name not in solutions or _objective(found) < _objective(solutions[name]):
+                    solutions[name] = found
+        except Interrupted as stop:
+            if isinstance(stop.solution.point, RobustPoint):  # not the start of a start
+                solutions.setdefault("utility", stop.solution)
+            if not solutions:
+                raise
+            status = Status.INTERRUPTED
         self.start_ = min(solutions, key=lambda name: _objective(solutions[name]))
         self.dc_history_ = {
             name: np.array([record.primal for record in found.history]) for name, found in solutions.items()
         }
         best = solutions[self.start_]
         return best if status is None else replace(best, status=status)
+
+    def _start_scores(
+        self,
+        state: Callable[..., RobustProblem | PartitionedRobust],
+        convex: Solver,
+        settings: Settings,
+        labels: NDArray[np.intp] | None,
+        problem: RobustProblem | PartitionedRobust,
+        solutions: dict[str, Solution[RobustPoint]],
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield names and scores of the starts; `solutions` are those that the starts so far have led to."""
+
+        def untruncated(utility: NDArray[np.float64], *emphasis: Any) -> Any:
+            # without its truncation the exponential loss has no steepest slope
+            plain = state(utility, self.truncation_ if self.loss == "exponential" else -np.inf, *emphasis)
+            rough = replace(settings, tol=max(settings.tol, DEFAULTS.start_tol))
+            return plain.reached(RobustPoint(convex.solve(plain.convex_step(), rough).point, None))[0]
+
+        names = dict.fromkeys(self.starts)
+        if "utility" in names or np.isneginf(self.truncation_):
+            yield "utility", None
+        if np.isneginf(self.truncation_):
+            return
+        identity = np.eye(len(self.utility_))
+        is_the_same = solutions and np.array_equal(self.utility_, self.utility_.max() * identity)
+        if not is_the_same and ("identity" in names or not solutions):
+            yield "identity", untruncated(identity)
+        if labels is None:
+            return
+        rng = check_random_state(self.random_state)
+        for _ in range(self.n_init - 1):
+            yield "random", untruncated(self.utility_, rng.exponential(size=len(labels)) ** 3)
+        if "local" not in names or len(labels) > LOCAL_ROWS:
+            return
+        lowest = np.inf
+        for _ in range(LOCAL_ROUNDS):
+            best = min(solutions.values(), key=_objective)
+            if _objective(best) >= (1.0 - settings.tol) * lowest:
+                return
+            lowest = _objective(best)
+            F: Any = problem.reached(best.point)[0]
+            own = margins(F)[np.arange(len(labels)), labels]
+            for scale in LOCAL_SCALES:
+                yield "local", scale * F
+            yield "local", untruncated(self.utility_, np.where(own > 0, 1.0, NEGLIGIBLE_WEIGHT))
 
     def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
         own = margins(F)[np.arange(len(F)), data.labels]

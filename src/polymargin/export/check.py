@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.rejection import RejectOptionClassifier, class_scores
 
 NEAR = 1e-6
@@ -26,7 +27,7 @@ class Agreement:
     n_rows : number of rows.
     ties : positions of the rows where a decision hangs on less than 1e-6.
     different : positions of the other rows whose labels differ.
-    change : largest difference of a score, relative to the largest score but at least 1.
+    change : largest difference of a score or probability, relative to the largest score but at least 1.
     tolerance : what `change` may be, 1e-5 in single precision and 1e-10 in double.
     """
 
@@ -63,13 +64,15 @@ def compare(model: Any, graph: Any, X: Any) -> Agreement:
     data = graph if isinstance(graph, bytes) else graph.SerializeToString()
     session = InferenceSession(data, providers=["CPUExecutionProvider"])
     X, feed = _feed(session, X)
-    labels, scores = session.run(["label", "scores"], feed)
-    ours = _scores(model, X)
+    second = session.get_outputs()[1]
+    labels, scores = session.run(["label", second.name], feed)
+    ours = model.predict_proba(X) if second.name == "probabilities" else _scores(model, X)
     unequal = np.asarray(labels != model.predict(X), dtype=bool)
     close = _is_close(model, ours)
-    kind = next(output.type for output in session.get_outputs() if output.name == "scores")
     change = float(np.abs(scores - ours).max() / max(1.0, np.abs(ours).max()))
-    return Agreement(len(ours), np.flatnonzero(close), np.flatnonzero(unequal & ~close), change, TOLERANCES[kind])
+    return Agreement(
+        len(ours), np.flatnonzero(close), np.flatnonzero(unequal & ~close), change, TOLERANCES[second.type]
+    )
 
 
 def _feed(session: Any, X: Any) -> tuple[Any, dict[str, NDArray]]:
@@ -95,7 +98,10 @@ def _scores(model: Any, X: Any) -> NDArray[np.float64]:
 def _is_close(model: Any, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     highest = np.partition(scores, -2, axis=1)
     close = highest[:, -1] - highest[:, -2] <= NEAR
-    rejector = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if isinstance(rejector, RejectOptionClassifier):
-        close |= np.abs(rejector._losses(scores) - rejector.threshold_) <= NEAR
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if isinstance(last, RejectOptionClassifier):
+        close |= np.abs(last._losses(scores) - last.threshold_) <= NEAR
+    if isinstance(last, ProbabilityClassifier) and last._costs is not None:
+        lowest = np.partition(scores @ last._costs, 1, axis=1)
+        close = lowest[:, 1] - lowest[:, 0] <= NEAR
     return close

@@ -18,14 +18,16 @@ def to_onnx(model: Any, X: Any, *, precision: str | None = None) -> Any:
     """Convert a fitted model to ONNX.
 
     The graph takes any number of rows and gives ``label``, what `predict` returns, and ``scores``, one column for
-    each of ``classes_``: what `decision_function` returns, for two classes with its negative before it. It is made
-    of plain operators, so that any ONNX runtime can run it, in a browser or on a phone as well.
+    each of ``classes_``: what `decision_function` returns, for two classes with its negative before it. A
+    `ProbabilityClassifier` gives ``probabilities`` instead. The graph is made of plain operators, so that any ONNX
+    runtime can run it, in a browser or on a phone as well.
 
     Parameters
     ----------
     model : fitted classifier of Polymargin
-        Or a pipeline that ends in one, or a search that found one; wrapped in `RejectOptionClassifier` or
-        `NewtonRefinement` as well. The other steps of a pipeline are converted by skl2onnx.
+        Or a pipeline that ends in one, or a search that found one; wrapped in `RejectOptionClassifier`,
+        `ProbabilityClassifier` or `NewtonRefinement` as well. The other steps of a pipeline are converted by
+        skl2onnx.
     X : array-like or DataFrame of shape (n_samples, n_features)
         Rows as the model takes them, of which only the types and names of the columns are used: an array makes one
         input ``X``, a DataFrame one input per column.

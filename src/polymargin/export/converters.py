@@ -20,6 +20,7 @@ from polymargin.estimators.sparse import SparseSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.export.graph import Graph, label_dtype
 from polymargin.selection.multicategory import MarginSearch
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.rejection import RejectOptionClassifier, minimises_paper_loss
 from polymargin.selection.shared import SharedStructureSearch
@@ -40,6 +41,7 @@ MACHINES = (
 """Classifiers whose scores are a formula of the rows."""
 
 SCORED, REFINED, REJECTING = "PolymarginScored", "PolymarginRefined", "PolymarginRejecting"
+PROBABLE = "PolymarginProbable"
 LABEL_TYPES = {np.int64: Int64TensorType, np.float64: DoubleTensorType, np.object_: StringTensorType}
 
 
@@ -49,6 +51,7 @@ def register() -> None:
         _register(kind, SCORED, _convert_machine)
     _register(NewtonRefinement, REFINED, _convert_refined)
     _register(RejectOptionClassifier, REJECTING, _convert_rejecting)
+    _register(ProbabilityClassifier, PROBABLE, _convert_probable)
 
 
 def _register(kind: type, alias: str, converter: Any) -> None:
@@ -58,33 +61,40 @@ def _register(kind: type, alias: str, converter: Any) -> None:
 
 
 def parse(scope: Any, model: Any, inputs: list, custom_parsers: Any = None) -> list:
-    """Declare the operators of a classifier; return its labels and scores.
+    """Declare the operators of a classifier; return its labels, and its scores or probabilities.
 
     A wrapper works on the scores of what it wraps, pipelines and searches included.
     """
+    if isinstance(model, ProbabilityClassifier):
+        scores = _parse_scores(scope, model.estimator_, inputs, custom_parsers)
+        return _declare(scope, PROBABLE, model, scores, second="probabilities")
+    return _parse_scores(scope, model, inputs, custom_parsers)
+
+
+def _parse_scores(scope: Any, model: Any, inputs: list, custom_parsers: Any) -> list:
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
             if step is not None and step != "passthrough":
                 inputs = _parse_sklearn(scope, step, inputs, custom_parsers=custom_parsers)
-        return parse(scope, model.steps[-1][1], inputs, custom_parsers)
+        return _parse_scores(scope, model.steps[-1][1], inputs, custom_parsers)
     if isinstance(model, NewtonRefinement):
-        return _declare(scope, REFINED, model, parse(scope, model.estimator_, inputs, custom_parsers))
+        return _declare(scope, REFINED, model, _parse_scores(scope, model.estimator_, inputs, custom_parsers))
     if isinstance(model, RejectOptionClassifier):
-        return _declare(scope, REJECTING, model, parse(scope, model.estimator_, inputs, custom_parsers))
+        return _declare(scope, REJECTING, model, _parse_scores(scope, model.estimator_, inputs, custom_parsers))
     if isinstance(model, (MarginClassifier, LinearClassifierMixin)):
         return _declare(scope, SCORED, model, inputs)
     if hasattr(model, "best_estimator_"):
-        return parse(scope, model.best_estimator_, inputs, custom_parsers)
+        return _parse_scores(scope, model.best_estimator_, inputs, custom_parsers)
     raise ValueError(
         f"{type(model).__name__} has no ONNX form here: what is wrapped must be a classifier of polymargin or a "
         "linear one of scikit-learn, alone, in a pipeline or in a search."
     )
 
 
-def _declare(scope: Any, alias: str, model: Any, inputs: list) -> list:
+def _declare(scope: Any, alias: str, model: Any, inputs: list, second: str = "scores") -> list:
     operator = scope.declare_local_operator(alias, model)
     operator.inputs = list(inputs)
-    for name in ("label", "scores"):
+    for name in ("label", second):
         operator.outputs.append(scope.declare_local_variable(name, FloatTensorType()))
     return operator.outputs
 
@@ -99,7 +109,7 @@ def _declare_types(operator: Any) -> None:
 
 def _dtype(operator: Any) -> Any:
     """Return the precision of an operator: double if any of its inputs (the last, if scores are) is."""
-    inputs = operator.inputs[-1:] if operator.type in (REFINED, REJECTING) else operator.inputs
+    inputs = operator.inputs if operator.type == SCORED else operator.inputs[-1:]
     return np.float64 if any(isinstance(one.type, DoubleTensorType) for one in inputs) else np.float32
 
 
@@ -135,6 +145,19 @@ def _convert_rejecting(scope: Any, operator: Any, container: Any) -> None:
     kind = label_dtype(model.classes_)
     graph.labels(positions, labels if kind is np.object_ else labels.astype(kind), operator.outputs[0].full_name)
     graph.node("Identity", scores, output=operator.outputs[1].full_name)
+
+
+def _convert_probable(scope: Any, operator: Any, container: Any) -> None:
+    """Map scores to probabilities, and decide by these or by expected costs."""
+    graph, model = Graph(scope, container, _dtype(operator)), operator.raw_operator
+    probabilities = graph.probabilities(model.map_, operator.inputs[1].full_name, len(model.classes_))
+    label, named = (output.full_name for output in operator.outputs)
+    if model._costs is None:
+        winners = graph.winners(probabilities)
+    else:
+        winners = graph.winners(graph.node("MatMul", probabilities, graph.constant(-model._costs)))
+    graph.labels(winners, model.classes_, label)
+    graph.node("Identity", probabilities, output=named)
 
 
 def _finish(graph: Graph, operator: Any, scores: str) -> None:

@@ -14,6 +14,8 @@ from scipy import sparse
 
 from polymargin.estimators._scoring import Scoring
 from polymargin.gram import PointKernel
+from polymargin.problems.softmax import logits
+from polymargin.selection.calibration import SigmoidMap, SoftmaxMap
 
 PROTO = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE}
 NO_FORM = "has no ONNX form: it needs code or training rows that the graph cannot hold; use a built-in kernel"
@@ -152,6 +154,37 @@ class Graph:
         self.container.add_node("TopK", [scores, two], [highest, places], name=label, axis=1)
         first, second = (self.node("Gather", highest, self.constant(at, np.int64), axis=1) for at in (0, 1))
         return self.node("Sub", second, first)
+
+    def probabilities(self, found: Any, scores: str, n_classes: int) -> str:
+        """Return the probabilities (n, k) that a fitted map of `ProbabilityClassifier` gives."""
+        if isinstance(found, SoftmaxMap):
+            offset = logits(found.parameters, np.zeros((1, n_classes)))
+            slope = (logits(found.parameters, np.eye(n_classes)) - offset) / found.spread
+            z = self.node("Add", self.node("MatMul", scores, self.constant(slope)), self.constant(offset))
+            return self.node("Softmax", z, axis=1)
+        if isinstance(found, SigmoidMap):
+            z = self.node(
+                "Add", self.node("Mul", scores, self.constant(found.slopes)), self.constant(found.offsets)
+            )
+            columns = self.node("Sigmoid", z)
+        else:
+            steps = zip(found.thresholds, found.values, strict=True)
+            parts = [self._interpolated(scores, j, at, value) for j, (at, value) in enumerate(steps)]
+            columns = self.node("Concat", *parts, axis=1)
+        sums = self._reduce("ReduceSum", columns, keepdims=1)
+        none = self.node("Equal", sums, self.constant(0.0))
+        even = self.constant(np.full((1, n_classes), 1.0 / n_classes))
+        return self.node("Where", none, even, self.node("Div", columns, sums))
+
+    def _interpolated(self, scores: str, column: int, at: NDArray, values: NDArray) -> str:
+        """Return the linear interpolation of `values` at points `at`, constant beyond, of a column of scores."""
+        own = self.node("Gather", scores, self.constant([column], np.int64), axis=1)
+        if len(at) == 1:
+            return self.node("Add", self.node("Mul", own, self.constant(0.0)), self.constant(values[0]))
+        run = self.node("Div", self.node("Sub", own, self.constant(at[:-1])), self.constant(np.diff(at)))
+        share = self.node("Min", self.node("Max", run, self.constant(0.0)), self.constant(1.0))
+        rise = self.node("MatMul", share, self.constant(np.diff(values)[:, None]))
+        return self.node("Add", rise, self.constant(values[0]))
 
     def winners(self, scores: str) -> str:
         """Return the position (n,) of the highest score, the first of equals."""

@@ -9,7 +9,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
-from polymargin.checks import check_choice
+from polymargin.checks import check_choice, check_labels
 from polymargin.costs import resolve_cost_matrix
 from polymargin.problems.certificate import Certificate
 from polymargin.selection.calibration import (
@@ -229,6 +229,7 @@ def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDA
     if y is None:
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
     X, y = indexable(X, _check_y(y))
+    check_labels("y", y)
     check_classification_targets(y)
     if sample_weight is None:
         return X, y, None

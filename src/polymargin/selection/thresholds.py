@@ -31,9 +31,9 @@ def find_threshold(tally: Tally, rule: str, level: float) -> float:
     """Return the highest loss to accept; infinite if nothing is to be rejected."""
     match rule:
         case "quantile":
-            return _order_statistic(tally.loss, tally.accepted - tally.errors, level)
+            return order_statistic(tally.loss, tally.accepted - tally.errors, level)
         case "coverage":
-            return _order_statistic(tally.loss, tally.accepted, level)
+            return order_statistic(tally.loss, tally.accepted, level)
         case "target_error":
             # One more error among one more prediction: the last crossing of the raw share would be optimistic.
             within = np.flatnonzero((tally.errors + 1.0) / (tally.accepted + 1.0) <= level)
@@ -51,7 +51,7 @@ def find_threshold(tally: Tally, rule: str, level: float) -> float:
             return float(tally.loss[best]) if cost[best] <= 0 else -np.inf
 
 
-def _order_statistic(loss: NDArray[np.float64], counts: NDArray[np.float64], level: float) -> float:
+def order_statistic(loss: NDArray[np.float64], counts: NDArray[np.float64], level: float) -> float:
     """Return the ceil((n + 1) level)-th smallest loss, n = counts[-1]; infinite if there are not so many."""
     position = int(np.searchsorted(counts, np.ceil((counts[-1] + 1.0) * level * (1 - 1e-12))))
     return float(loss[position]) if position < len(loss) else np.inf
