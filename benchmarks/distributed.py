@@ -1,6 +1,6 @@
 """ProximalSVC on Dask, from a Parquet directory that this benchmark writes, on one and on two worker processes.
 
-Shown are rows a second, peak memory of a worker, bytes that reach the client (read from the sockets' own counters,
+Shown are rows per second, peak memory of a worker, bytes that reach the client (from the sockets' own counters,
 at two numbers of rows), parallel efficiency; and beside it scikit-learn's SGDClassifier, fed with the same chunks.
 
     python -m benchmarks.distributed [--quick] [--rows N]

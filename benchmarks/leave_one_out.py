@@ -100,12 +100,12 @@ def _criteria(sample: Sample, cost_matrix: np.ndarray, powers: list[int]) -> dic
     Cs = [2.0**-power / len(sample.y) for power in powers]
     search = MarginSearch(machine, Cs=Cs, gammas=[sample.gamma], criterion="loo_exact", search_tol=None)
     search.fit(sample.X, sample.y)
-    results = dict(search.results_)
-    results["log2 lambda"] = np.rint(-np.log2(results["C"] * len(sample.y)))
+    results = dict(search.cv_results_)
+    results["log2 lambda"] = np.rint(-np.log2(results["param_C"] * len(sample.y)))
     results["test cost"] = np.array(
         [
             expected_cost(sample.y_test, fitted.predict(sample.X_test), cost_matrix)
-            for C in results["C"]
+            for C in results["param_C"]
             for fitted in [machine.set_params(C=C, gamma=sample.gamma).fit(sample.X, sample.y)]
         ]
     )

@@ -1,7 +1,7 @@
 """MulticategorySVC beside scikit-learn: python -m benchmarks.multicategory [--quick] [--part PART ...].
 
 Parts: "goals" (the kernel machines that goals speak of, C = 1), "kernels" (the whole grid of sizes, classes and C,
-a few seconds a fit at most), "linear" and "memory"; all of them unless some are named.
+a few seconds per fit at most), "linear" and "memory"; all of them unless some are named.
 Kernels: seconds to a certified gap of 1e-3 and 1e-6, the Gram matrix's, SVC's (default tolerance; it solves easier
 one-vs-one problems), LinearSVC(crammer_singer)'s at C = 1, and the ratios; a fit that its limit stopped is marked
 by the gap that it found. Linear: seconds until the primal is within 1e-3 of the optimum, with the unpenalised

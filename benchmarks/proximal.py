@@ -125,7 +125,7 @@ def covertype_fit(name: str, quick: bool) -> None:
 
 
 def path_of_C(goals: Goals, quick: bool) -> None:
-    """(c) 36 values of C from one pass and one decomposition a class."""
+    """(c) 36 values of C from one pass and one decomposition per class."""
     n = 20_000 if quick else 100_000
     print(f"\n(c) a path of 36 values of C, {n} x 200, 10 classes")
     X, y = mixture(n, 200, 10, separation=0.5)

@@ -102,8 +102,8 @@ def sampled_seconds(grid: dict[str, np.ndarray], sample: int, X: np.ndarray, y: 
 
 def chosen_by_gacv(search: MarginSearch, X: np.ndarray, y: np.ndarray) -> tuple[dict, MulticategorySVC]:
     """Return what GACV chooses of a finished search, and its fit."""
-    best = search.results_["gacv"].argmin()
-    chosen = {name: search.results_[name][best] for name in ("C", "gamma")}
+    best = search.cv_results_["gacv"].argmin()
+    chosen = search.cv_results_["params"][best]
     return chosen, MulticategorySVC(**chosen).fit(X, y)
 
 

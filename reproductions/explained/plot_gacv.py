@@ -24,9 +24,9 @@ gamma = 8.0  # sigma = 1/4, a width that serves this sample
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)  # GACV notes that smooth kernels are singular to rounding
     search = MarginSearch(MulticategorySVC(tol=1e-3), Cs=Cs, gammas=[gamma], criterion="loo_exact")
-    results = search.fit(sample.data, sample.target).results_
+    results = search.fit(sample.data, sample.target).cv_results_
 
-order = np.argsort(-np.asarray(results["C"]))
+order = np.argsort(-np.asarray(results["param_C"]))
 curves = {name: np.asarray(results[key])[order] for name, key in (("GACV", "gacv"), ("frozen", "loo"))}
 curves["leave-one-out"] = np.asarray(results["criterion"])[order]
 machines = [MulticategorySVC(C, gamma=gamma).fit(sample.data, sample.target) for C in Cs]

@@ -63,8 +63,8 @@ def _folds(sample: Bunch, points: list[Point]) -> list[float]:
     Cs = {point[0]: 2.0 ** -point[0] / len(sample.target) for point in points}
     gammas = {point[1]: gamma_of(point[1]) for point in points}
     search = MarginSearch(Cs=list(Cs.values()), gammas=list(gammas.values()), criterion=10)
-    results = search.fit(sample.data, sample.target).results_
-    where = {(C, gamma): at for at, (C, gamma) in enumerate(zip(results["C"], results["gamma"], strict=True))}
+    results = search.fit(sample.data, sample.target).cv_results_
+    where = {(one["C"], one["gamma"]): at for at, one in enumerate(results["params"])}
     return [float(results["criterion"][where[Cs[a], gammas[b]]]) for a, b in points]
 
 

@@ -58,7 +58,7 @@ def _error(machine: Any, folds: StratifiedKFold, train: Rows, test: Rows | None)
     if test is not None:
         return 1.0 - machine.fit(*train).score(*test)
     if isinstance(machine, MarginSearch):
-        return float(machine.fit(*train).best_score_)
+        return -float(machine.fit(*train).best_score_)
     if isinstance(machine, GridSearchCV):
         # Weigh folds by their size: what is counted are errors.
         return 1.0 - float(machine.fit(*train).best_score_)

@@ -45,7 +45,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
         F, F_test = chosen.transform(X[train]), chosen.transform(X[test])
         # The genes are chosen on all training arrays, as in the paper: leave-one-out is optimistic.
         search = _search(F, LeaveOneOut(), context).fit(F, y[train])
-        values[genes, LEFT_OUT] = round(search.best_score_ * len(train), 6)
+        values[genes, LEFT_OUT] = round(-search.best_score_ * len(train), 6)
         values[genes, TEST] = float(np.sum(search.predict(F_test) != y[test]))
         if genes == "all":
             values |= _with_all_genes(search, F, y[train], F_test, y[test])

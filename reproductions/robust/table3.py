@@ -39,7 +39,7 @@ def _digits(context: Context) -> tuple[np.ndarray, np.ndarray]:
 
 
 def repetition(context: Context) -> Mapping[Key, float]:
-    """Fifty rows a class to train, fifty to tune, the rest to test."""
+    """Fifty rows per class to train, fifty to tune, the rest to test."""
     X, y = _digits(context)
     rng = np.random.RandomState(context.seed % 2**32)
     order = [rng.permutation(np.flatnonzero(y == j)) for j in range(3)]

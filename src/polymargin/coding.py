@@ -31,7 +31,7 @@ def one_vs_rest_signs(labels: NDArray[np.intp], n_classes: int) -> NDArray[np.fl
 
 
 def class_pairs(n_classes: int) -> NDArray[np.intp]:
-    """All pairs a < b of classes, one a row, in lexicographic order.
+    """All pairs a < b of classes, one per row, in lexicographic order.
 
     >>> class_pairs(3)
     array([[0, 1],

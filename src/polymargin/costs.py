@@ -99,7 +99,9 @@ def matrix_by_class(values: Any, classes: NDArray, *, name: str, fill: NDArray[n
     else:
         matrix = _as_array(values, name)
         if matrix.shape != (k, k):
-            raise ValueError(f"{name} must have shape ({k}, {k}), one row and column a class, got {matrix.shape}.")
+            raise ValueError(
+                f"{name} must have shape ({k}, {k}), one row and column per class, got {matrix.shape}."
+            )
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         bad = matrix[~(np.isfinite(matrix) & (matrix >= 0))][0]
         raise ValueError(f"{name} must have finite non-negative entries, got {bad!s}.")
@@ -157,7 +159,7 @@ def _vector_by_class(values: Any, classes: NDArray, name: str, *, required: bool
     else:
         vector = _as_array(values, name)
         if vector.shape != (len(classes),):
-            raise ValueError(f"{name} must have shape ({len(classes)},), one entry a class, got {vector.shape}.")
+            raise ValueError(f"{name} must have shape ({len(classes)},), one entry per class, got {vector.shape}.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} must be finite, got {vector.tolist()}.")
     check_magnitudes(name, np.abs(vector))

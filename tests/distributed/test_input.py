@@ -179,7 +179,7 @@ def test_partitions_must_match(threads):
         ProximalSVC().fit(rows, da.from_array(y, chunks=400))
     with pytest.raises(TypeError, match="y must be a Dask array or Series with the partitions of X"):
         ProximalSVC().fit(rows, y)
-    with pytest.raises(ValueError, match="y must have one entry a row of X, 400, got 399"):
+    with pytest.raises(ValueError, match="y must have one entry per row of X, 400, got 399"):
         ProximalSVC().fit(da.from_array(X), y[:399])
     with pytest.raises(TypeError, match="X must be a Dask array of two dimensions or a Dask DataFrame"):
         ProximalSVC().fit(da.from_array(y), y)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from polymargin import ProximalSVC, ProximalSVCCV, SharedStructureSVC, TraceNormSVC
-from polymargin.solvers.ridge import refinement
+from polymargin.solvers.ridge.settings import RidgeSettings
 from tests.distributed.samples import assert_same_fit, chunked, fresh, make_sample
 
 MACHINES = {
@@ -92,10 +92,13 @@ def test_no_more_rows_than_unknowns(threads):
             np.testing.assert_array_equal(ours.support_, other.support_)
 
 
-def test_many_rows_are_thinned_out_before_the_refinement(sample, threads, monkeypatch):
-    monkeypatch.setattr(refinement, "THINNED_ROWS", 50)
+class Thinned(ProximalSVC):
+    _tuning = RidgeSettings(thinned_rows=50)
+
+
+def test_many_rows_are_thinned_out_before_the_refinement(sample, threads):
     X, y, weights = sample
-    assert_same_fit(ProximalSVC().fit(*chunked(X, y, weights)), ProximalSVC().fit(X, y, weights), X)
+    assert_same_fit(Thinned().fit(*chunked(X, y, weights)), Thinned().fit(X, y, weights), X)
 
 
 def test_streams_go_on_from_a_fit_on_dask(sample, threads):

@@ -232,7 +232,7 @@ def test_iris_is_classified_as_in_the_paper():
         ({"landmarks": 0, "kernel": "rbf"}, ValueError, "landmarks must be an integer of at least 1"),
         ({"landmarks": 401, "kernel": "rbf"}, ValueError, "at most the number of samples, 400, got 401"),
         ({"landmarks": 1.5, "kernel": "rbf"}, ValueError, "landmarks must be"),
-        ({"landmarks": np.ones((3, 2)), "kernel": "rbf"}, ValueError, "one column a feature"),
+        ({"landmarks": np.ones((3, 2)), "kernel": "rbf"}, ValueError, "one column per feature"),
         ({"landmarks": 3, "kernel": "precomputed"}, ValueError, "landmarks must be None"),
         ({"landmark_method": "grid"}, ValueError, "landmark_method must be"),
         ({"balance": "yes"}, TypeError, "balance must be"),

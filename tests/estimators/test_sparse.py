@@ -65,7 +65,7 @@ def test_the_certificate_can_be_recomputed_from_what_is_stored(data, penalty, lo
     model = SparseSVC(C=0.7, penalty=penalty, loss=loss, adaptive=adaptive, cost_matrix=costs)
     model.fit(X, y, sample_weight=weight)
     certificate = restated(model, X, y, costs, weight).certify(
-        SparsePoint(model.coef_, model.intercept_, model.dual_coef_ / model.C)
+        SparsePoint(model.coef_, model.intercept_, model.dual_coef_.T / model.C)
     )
     assert certificate.within(1e-8)
     assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-12)

@@ -20,7 +20,9 @@ def test_surface(search, criterion):
 
     display = CriterionSurfaceDisplay.from_estimator(search, criterion=criterion)
     assert display.criterion.shape == (2, 3)
-    for C, gamma, value in zip(*(search.results_[name] for name in ("C", "gamma", criterion)), strict=True):
+    for C, gamma, value in zip(
+        *(search.cv_results_[name] for name in ("param_C", "param_gamma", criterion)), strict=True
+    ):
         assert display.criterion[list(display.gammas).index(gamma), list(display.Cs).index(C)] == value
     (x,), (y,) = display.point_.get_data()
     assert display.Cs[x] == search.best_params_["C"]
@@ -29,7 +31,7 @@ def test_surface(search, criterion):
 
 
 def test_unknown_column(search):
-    with pytest.raises(ValueError, match=r"criterion must be one of 'C', .* got 'aic'"):
+    with pytest.raises(ValueError, match=r"criterion must be one of 'mean_test_score', .* got 'aic'"):
         CriterionSurfaceDisplay.from_estimator(search, criterion="aic")
 
 
@@ -38,9 +40,9 @@ def test_paths_of_a_sparse_search_have_a_line_a_round():
     model = SparseSVCCV(n_Cs=5, cv=2, initial_Cs=[1.0]).fit(X, y)
     display = CriterionPathDisplay.from_estimator(model)
     assert list(display.lines_) == ["plain path", "round 1", "round 2", "round 3"]
-    kept = model.results_["round"] == 2
-    np.testing.assert_array_equal(display.lines_["round 2"].get_ydata(), model.results_["cost"][kept])
-    assert display.chosen == pytest.approx((model.C_, model.best_score_))
+    kept = model.cv_results_["param_round"] == 2
+    np.testing.assert_array_equal(display.lines_["round 2"].get_ydata(), model.cv_results_["cost"][kept])
+    assert display.chosen == pytest.approx((model.best_params_["C"], -model.best_score_))
 
 
 def test_a_search_over_c_alone_has_a_path_and_no_surface():

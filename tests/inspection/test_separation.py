@@ -65,5 +65,5 @@ def test_the_path_has_a_panel_a_class_and_a_line_a_variable(sample):
     line = display.lines_["c", "gene1"]
     np.testing.assert_array_equal(line.get_ydata(), path.coefs[:, 2, 1])
     assert len(display.axes_[-1].get_legend().get_texts()) == 2
-    with pytest.raises(ValueError, match="one a panel, 4, got 1"):
+    with pytest.raises(ValueError, match="one per panel, 4, got 1"):
         display.plot(ax=[display.axes_[0]])

@@ -142,7 +142,7 @@ def degenerate_data(case):
 def test_degenerate_problems(loss, kernel, case):
     X, labels, options = degenerate_data(case)
     if loss == "crammer" and case == "a class may be predicted for free":
-        pytest.skip("crammer takes one cost a true class")
+        pytest.skip("crammer takes one cost per true class")
     if kernel == "precomputed":
         X = X @ X.T  # of rank three at most
     model = MulticategorySVC(**{"C": 10.0, "loss": loss, "kernel": kernel, "gamma": 0.5, "tol": 1e-9, **options})
@@ -176,7 +176,7 @@ def test_scores_sum_to_zero(loss):
 
 
 def population_minimiser(loss, probabilities, **options):
-    """Scores that minimise the expected loss at one x: all rows equal, one a class, weighted by probability."""
+    """Scores that minimise the expected loss at one x: all rows equal, one per class, weighted by probability."""
     k = len(probabilities)
     model = MulticategorySVC(C=1.0, loss=loss, kernel="linear", tol=1e-10, **options)
     return model.fit(np.zeros((k, 1)), np.arange(k), sample_weight=probabilities).intercept_

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from polymargin import ProximalSVC
 from polymargin.moments import ClassMoments
+from polymargin.solvers.ridge.settings import RidgeSettings
 from tests.simulate import blobs
 
 
@@ -104,18 +105,23 @@ def gaussian(X, Y):
     return np.exp(-0.02 * ((X[:, None] - Y[None]) ** 2).sum(axis=2))
 
 
+class ComputesFeaturesAgain(ProximalSVC):
+    """As for many rows, of which the features are not kept."""
+
+    _tuning = RidgeSettings(kept_bytes=0)
+
+
 @pytest.mark.parametrize("balance", [True, False])
-def test_many_rows_whose_squares_are_of_no_use_are_not_squared(balance, threads, monkeypatch):
-    monkeypatch.setattr("polymargin.estimators._statement.KEPT_BYTES", 0)  # features are computed as for many rows
+def test_many_rows_with_ill_conditioned_normal_equations_are_not_squared(balance, threads):
     rng = np.random.default_rng(2)
     X, y = blobs(rng, 500, 2, 3)
     w = rng.choice([1.0, 0.5, 2.0], len(X))
     B = gaussian(X, X[:25])
     moments = ClassMoments.of(B, y, w, n_classes=3)
     for C, foreseen in ((1.0, False), (2.0**40, True)):
-        model = ProximalSVC(C, kernel=gaussian, landmarks=X[:25], balance=balance, refine=False)
+        model = ComputesFeaturesAgain(C, kernel=gaussian, landmarks=X[:25], balance=balance, refine=False)
         data = model._training_set(X, y, w)
-        assert (model._state(data, model._features(data)).triangles is not None) == foreseen
+        assert (model._state(data, model._features(data)).class_qr is not None) == foreseen
         Z = solution(model.fit(X, y, w))
         orthogonal = augmented_least_squares(B, y, C, balance, w)
         for r in range(3):

@@ -7,11 +7,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polymargin import MulticategorySVC, ProximalSVC, RobustSVC, SparseSVC, expected_cost, report
-from polymargin.report.calibration import Calibration
+from polymargin.report.calibration import Calibration, cross_fitted
 from polymargin.report.evidence import Evidence
 from polymargin.report.predictions import TABLE_ROWS
 from tests.report.models import COMMON, NAMES, OWN, fitted, page_of, wine
@@ -223,3 +224,40 @@ def test_perfect_and_useless_scores_have_finite_temperatures():
     assert 0 < perfect.temperature < np.inf
     useless = Calibration.fit(np.zeros((15, 3)), labels)
     np.testing.assert_allclose(useless.probabilities(np.zeros((1, 3))), 1 / 3)
+
+
+def test_no_row_is_judged_by_a_calibration_that_saw_it():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 60)
+    scores = rng.normal(size=(60, 3)) + 2.0 * np.eye(3)[labels]
+    before = cross_fitted(scores, labels)
+    moved = scores.copy()
+    moved[7] = [50.0, -50.0, 0.0]
+    after = cross_fitted(moved, labels)
+    changed = np.flatnonzero(np.abs(after - before).max(axis=1) > 1e-12)
+    half = np.empty(60, dtype=bool)
+    half[np.argsort(labels, kind="stable")] = np.arange(60) % 2 == 0
+    np.testing.assert_array_equal(changed, np.sort(np.append(np.flatnonzero(half != half[7]), 7)))
+    np.testing.assert_array_equal(cross_fitted(scores[:1], labels[:1]).shape, (1, 3))
+
+
+def test_classes_that_are_never_found_are_named():
+    X = np.repeat([[0.0], [1.0], [1.0]], [20, 20, 2], axis=0) + np.linspace(0, 0.2, 42)[:, None]
+    y = np.repeat(["a", "b", "rare"], [20, 20, 2])
+    page = report.build(MulticategorySVC(loss="weston", kernel="linear").fit(X, y), X, y)
+    assert "Balanced accuracy" in page
+    assert "never found: rare" in page
+    assert '<td class="margin">-</td>' in page  # never predicted: of nothing, no share is right
+
+
+def test_the_snippet_has_the_preparation():
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), MulticategorySVC()).fit(X, y)
+    assert "make_pipeline(StandardScaler(), MulticategorySVC(cost_matrix=" in report.build(model, X, y)
+
+
+def test_drawn_rows_are_counted():
+    X, y = load_wine(return_X_y=True)
+    model = MulticategorySVC(kernel="linear").fit(X, y)
+    assert "Of 178 rows an even sample of about 160 is drawn." in report.build(model, X, y)
+    assert "is drawn" not in report.build(model, X[::2], y[::2])

@@ -22,14 +22,14 @@ def test_the_table_holds_what_single_fits_give(criterion):
     data = blobs(np.random.default_rng(0), 40, 2, 3)
     machine = MulticategorySVC(tol=1e-8)
     search = MarginSearch(machine, Cs=[1.0, 0.1], gammas=[0.5, 2.0], criterion=criterion, search_tol=None)
-    results = search.fit(*data).results_
-    assert list(results["C"]) == [0.1, 1.0, 0.1, 1.0]
+    results = search.fit(*data).cv_results_
+    assert list(results["param_C"]) == [0.1, 1.0, 0.1, 1.0]
     for at in range(4):
-        model = MulticategorySVC(C=results["C"][at], gamma=results["gamma"][at], tol=1e-8).fit(*data)
+        model = MulticategorySVC(**results["params"][at], tol=1e-8).fit(*data)
         assert results["loo"][at] == pytest.approx(loo(model), rel=1e-4)
         assert results["gacv"][at] == pytest.approx(gacv(model), rel=1e-4)
         assert results["n_support"][at] == len(model.support_)
-    assert search.best_score_ == results["criterion"].min() == results[criterion].min()
+    assert -search.best_score_ == results["criterion"].min() == results[criterion].min()
 
 
 def test_the_winner_is_as_if_fitted_alone(iris):
@@ -50,7 +50,9 @@ def test_folds_agree_with_grid_search(iris):
     errors = {
         (p["C"], p["gamma"]): 1 - s for p, s in zip(theirs["params"], theirs["mean_test_score"], strict=True)
     }
-    for C, gamma, error in zip(*(ours.results_[name] for name in ("C", "gamma", "error")), strict=True):
+    for C, gamma, error in zip(
+        *(ours.cv_results_[name] for name in ("param_C", "param_gamma", "error")), strict=True
+    ):
         # fold sizes differ by one, so the mean over folds and the mean over rows do by a little
         assert error == pytest.approx(errors[C, gamma], abs=2e-3)
 
@@ -64,13 +66,13 @@ def test_exact_leave_one_out(iris):
         rest = np.delete(np.arange(len(y)), i)
         f = MulticategorySVC(C=0.5, gamma=0.3, tol=1e-8).fit(X[rest], y[rest]).decision_function(X[[i]])[0]
         losses.append(np.maximum(f + 0.5, 0)[np.arange(3) != y[i]].sum())
-    assert search.best_score_ == pytest.approx(np.mean(losses), rel=1e-5)
+    assert -search.best_score_ == pytest.approx(np.mean(losses), rel=1e-5)
 
 
 def test_default_grid_and_progress(iris, capsys):
     X, y = iris[0][::3], iris[1][::3]
     search = MarginSearch(verbose=True).fit(X, y)
-    assert len(search.results_["C"]) == 8 * 7
+    assert len(search.cv_results_["param_C"]) == 8 * 7
     assert "7/7" in capsys.readouterr().err
 
 
@@ -101,9 +103,9 @@ def test_a_weight_means_repetition_for_the_choice_too(loss, search_tol):
     search = MarginSearch(
         MulticategorySVC(loss=loss, tol=1e-6), Cs=[0.1, 1.0], gammas=[0.3], search_tol=search_tol
     )
-    weighted = search.fit(X, y, sample_weight=weight).results_
+    weighted = search.fit(X, y, sample_weight=weight).cv_results_
     copies = rng.permutation(np.repeat(np.arange(len(y)), weight))
-    repeated = search.fit(X[copies], y[copies]).results_
+    repeated = search.fit(X[copies], y[copies]).cv_results_
     for name in weighted.keys() - {"seconds"}:
         np.testing.assert_array_equal(weighted[name], repeated[name], err_msg=name)
 
@@ -120,7 +122,7 @@ def test_kernels_in_whatever_form_give_the_same_table(criterion):
     ):
         machine = MulticategorySVC(tol=1e-9, **options)
         search = MarginSearch(machine, Cs=[0.1, 1.0], criterion=criterion, search_tol=None)
-        tables.append(search.fit(data, y).results_)
+        tables.append(search.fit(data, y).cv_results_)
     for other in tables[1:]:
         np.testing.assert_allclose(other["criterion"], tables[0]["criterion"], rtol=1e-4)
 
@@ -133,18 +135,18 @@ def test_the_search_tolerance_is_fine_enough_for_the_criteria(loss):
     brief, tight = (
         MarginSearch(machine, Cs=Cs, gammas=gammas, search_tol=search_tol).fit(X, y) for search_tol in (1e-3, None)
     )
-    np.testing.assert_allclose(brief.results_["loo"], tight.results_["loo"], rtol=0.03)
-    np.testing.assert_allclose(brief.results_["error"], tight.results_["error"], atol=2.5 / len(y))
-    assert np.mean(np.abs(brief.results_["loo"] / tight.results_["loo"] - 1)) < 0.005
+    np.testing.assert_allclose(brief.cv_results_["loo"], tight.cv_results_["loo"], rtol=0.03)
+    np.testing.assert_allclose(brief.cv_results_["error"], tight.cv_results_["error"], atol=2.5 / len(y))
+    assert np.mean(np.abs(brief.cv_results_["loo"] / tight.cv_results_["loo"] - 1)) < 0.005
     assert brief.best_params_ == tight.best_params_
-    np.testing.assert_array_less(brief.results_["gap"], 1.000001e-3)
+    np.testing.assert_array_less(brief.cv_results_["gap"], 1.000001e-3)
     assert brief.certificate_.gap <= 1e-8
 
 
 def test_a_larger_C_changes_nothing_once_no_multiplier_is_at_its_bound():
     X, y = blobs(np.random.default_rng(1), 60, 2, 3, spread=1.0)
     search = MarginSearch(Cs=[1.0, 1e3, 1e4, 1e5], gammas=[3.0]).fit(X, y)
-    results = search.results_
+    results = search.cv_results_
     fit = MulticategorySVC(C=1e5, gamma=3.0, tol=1e-8).fit(X, y)
     assert fit.dual_coef_.max() < 1e3
     assert len(set(results["loo"][1:])) == 1

@@ -154,7 +154,11 @@ def test_precomputed_kernels_also_with_rows_of_no_weight(machine, data):
     np.testing.assert_allclose(model.predict_proba(kernel), few.predict_proba(kernel[:, kept]), atol=1e-4)
 
 
-@pytest.mark.parametrize("machine", [SparseSVC(), RandomForestClassifier(10, random_state=0)], ids=repr)
+@pytest.mark.parametrize(
+    "machine",
+    [MulticategorySVC(loss="logistic"), SparseSVC(), RandomForestClassifier(10, random_state=0)],
+    ids=repr,
+)
 def test_other_classifiers_are_refitted_on_folds(machine, data):
     X, y = data
     model = ProbabilityClassifier(machine).fit(X, y)

@@ -31,14 +31,15 @@ def test_scores_are_those_of_fitting_every_point_by_itself(data, options):
     machine = SharedStructureSVC(**options)
     search = SharedStructureSearch(machine, Cs=Cs, relation_penalties=penalties, cv=folds).fit(X, y, weights)
     for C, penalty, accuracy in zip(
-        *(search.results_[name] for name in ("C", "relation_penalty", "accuracy")), strict=True
+        *(search.cv_results_[name] for name in ("param_C", "param_relation_penalty", "mean_test_score")),
+        strict=True,
     ):
         hits = 0.0
         for train, test in folds:
             model = SharedStructureSVC(C, penalty, **options).fit(X[train], y[train], weights[train])
             hits += weights[test] @ (model.predict(X[test]) == y[test])
         assert accuracy == pytest.approx(hits / weights.sum(), abs=1e-12)
-    assert search.best_score_ == search.results_["accuracy"].max()
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
     by_hand = SharedStructureSVC(**search.best_params_, **options).fit(X, y, weights)
     np.testing.assert_allclose(search.decision_function(X), by_hand.decision_function(X), atol=1e-10)
 
@@ -47,12 +48,12 @@ def test_penalties_are_fractions_of_nu_max(data):
     X, y = data
     search = SharedStructureSearch(Cs=[0.1, 1.0], penalty_fractions=[0.5, 1e-3], cv=2).fit(X, y)
     for C, penalty, fraction in zip(
-        *(search.results_[name] for name in ("C", "relation_penalty", "fraction")), strict=True
+        *(search.cv_results_[name] for name in ("param_C", "param_relation_penalty", "fraction")), strict=True
     ):
         machine = TraceNormSVC(C, penalty / fraction * 1.001).fit(X, y)
         assert not machine.coef_.any()
         assert TraceNormSVC(C, penalty / fraction * 0.98).fit(X, y).coef_.any()
-    np.testing.assert_allclose(search.results_["fraction"], [0.5, 1e-3, 0.5, 1e-3])
+    np.testing.assert_allclose(search.cv_results_["fraction"], [0.5, 1e-3, 0.5, 1e-3])
 
 
 def test_precomputed_kernels_and_wide_rows(data):

@@ -52,7 +52,7 @@ def test_rounds_find_the_variables_and_fuse_the_right_classes(sample):
     np.testing.assert_array_equal(model.selected_features_, [0, 1])
     fused = {tuple(pair) for pair in class_pairs(4)[model.fused_pairs_[:, 1]]}
     assert fused <= {(0, 1), (2, 3)}
-    assert model.round_ == 3
+    assert model.best_params_["round"] == 3
     assert model.certificate_.within(1e-8)
     assert np.isinf(model.weights_[:, 2:]).all()
     assert model.score(*validation) > 0.8
@@ -61,13 +61,15 @@ def test_rounds_find_the_variables_and_fuse_the_right_classes(sample):
 def test_auto_takes_the_candidate_of_lowest_cost_and_the_later_of_equals(sample):
     X, y, validation = sample
     model = SparseSVCCV(adaptive="auto", n_Cs=12).fit(X, y, validation_set=validation)
-    results = pd.DataFrame(model.results_)
-    eligible = results[results["round"] >= 0]
-    lowest = eligible.groupby("round")["cost"].min()
-    assert model.best_score_ == lowest.min() == pytest.approx(1 - model.score(*validation))
-    assert model.round_ == lowest.index[lowest == lowest.min()].max()
-    chosen = eligible[(eligible["round"] == model.round_) & (eligible["cost"] == model.best_score_)]
-    assert chosen["C"].min() == model.C_
+    results = pd.DataFrame(model.cv_results_)
+    eligible = results[results["param_round"] >= 0]
+    lowest = eligible.groupby("param_round")["cost"].min()
+    assert -model.best_score_ == lowest.min() == pytest.approx(1 - model.score(*validation))
+    assert model.best_params_["round"] == lowest.index[lowest == lowest.min()].max()
+    chosen = eligible[
+        (eligible["param_round"] == model.best_params_["round"]) & (eligible["cost"] == -model.best_score_)
+    ]
+    assert chosen["param_C"].min() == model.best_params_["C"]
     assert len(model.selected_features_) == chosen["n_selected"].iloc[0]
 
 
@@ -75,13 +77,13 @@ def test_without_weights_the_chosen_model_is_the_one_of_sparse_svc(sample):
     X, y, validation = sample
     model = SparseSVCCV(adaptive=False, penalty="l1", loss="lee").fit(X, y, validation_set=validation)
     scaler = StandardScaler().fit(X)
-    single = SparseSVC(C=model.C_, penalty="l1", loss="lee").fit(scaler.transform(X), y)
+    single = SparseSVC(C=model.best_params_["C"], penalty="l1", loss="lee").fit(scaler.transform(X), y)
     assert single.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-7)
     np.testing.assert_allclose(
         model.decision_function(X), X @ model.coef_.T + model.intercept_, rtol=1e-9, atol=1e-9
     )
     np.testing.assert_array_equal(model.coef_ == 0.0, single.coef_ == 0.0)
-    assert model.round_ == 0
+    assert model.best_params_["round"] == 0
     assert model.initial_C_ is None
     assert model.weights_ is None
 
@@ -105,7 +107,7 @@ def test_other_penalties_and_sparse_rows(sample, parameters):
     assert model.certificate_.within(1e-6)
     assert model.score(sparse.csr_array(X), y) > 0.5
     if parameters["penalty"] == "l2":
-        assert model.initial_C_ == model.C_
+        assert model.initial_C_ == model.best_params_["C"]
         assert len(model.selected_features_) == 12
 
 
@@ -118,7 +120,7 @@ def test_costs_and_weights_count_in_validation(sample):
     repeated = np.repeat(np.arange(len(y)), weight)
     split = [tuple(np.flatnonzero(np.isin(repeated, part)) for part in parts) for parts in split]
     again = SparseSVCCV(adaptive=False, n_Cs=8, cv=split, cost_matrix=costs).fit(X[repeated], y[repeated])
-    np.testing.assert_allclose(again.results_["cost"], model.results_["cost"], rtol=1e-12)
+    np.testing.assert_allclose(again.cv_results_["cost"], model.cv_results_["cost"], rtol=1e-12)
     np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-9)
 
 

@@ -18,7 +18,7 @@ coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the co
 Every function visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
 visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
 `wake` (the epoch in which to visit it again: blocks that rest at a vertex are seen more and more rarely).
-W has one row a class in `sweep_dense` and one row a feature in `sweep_sparse`. With `centred` its classes carry a
+W has one row per class in `sweep_dense`, one per feature in `sweep_sparse`. With `centred` its classes carry a
 common term, which is taken off the scores instead (so that a step touches only the classes whose u changed).
 """
 

@@ -8,7 +8,7 @@ With G the gradient in u, and over the rows lo_c = max {G: u > 0} and hi_c = min
     lo_c <= hi_c for every class c   and   sum_c lo_c <= 0 <= sum_c hi_c
 
 (with no intercept: lo_c <= 0 <= hi_c). The feasible moves are *pairs*, two rows exchanging weight within the
-classes, and *tuples*, one row a class, all moved by the same amount. A pair moves all its classes in one step: the
+classes, and *tuples*, one row per class, all moved by the same amount. A pair moves its classes in one step: the
 minimiser of 1/2 eta (|t|^2 - S^2/k) + g't over the box is t_c = clip(S/k - g_c/eta) with S = sum t.
 """
 

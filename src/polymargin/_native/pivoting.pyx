@@ -85,7 +85,7 @@ cdef Py_ssize_t change_sides(const double[:, ::1] Q, const double[::1] r, const 
 def pivot(const double[:, :, ::1] Q, const double[:, ::1] R, const double[:, ::1] lower,
           const double[:, ::1] upper, double[:, ::1] M, int[:, ::1] sides, double[:, ::1] factor,
           Py_ssize_t[::1] free, Py_ssize_t patience, Py_ssize_t max_rounds):
-    """Solve the programs (one a row of R) from the sides that the start `M` suggests, into `M`.
+    """Solve the programs (one per row of R) from the sides that the start `M` suggests, into `M`.
 
     `Q` holds one matrix for all programs or one each; `sides` (2, b), `factor` (b, b) and `free` (b,) are work
     space. Returns the number of programs solved: less than all means that the next one broke down.

@@ -17,7 +17,7 @@ def read_costs(path: Path, classes: NDArray) -> NDArray[np.float64]:
     """Read a cost matrix (k, k) in the order of `classes` from a CSV file.
 
     The file is a square table with the predicted classes in its header and the true ones in its first column, or
-    has the columns true, predicted and cost, one line a pair (pairs left out cost 1).
+    has the columns true, predicted and cost, one line per pair (pairs left out cost 1).
     """
     name = f"--costs {path}"
     table = _read(path, name)

@@ -29,6 +29,9 @@ MANY_ROWS = 5_000
 """Rows beyond which the machine of Lee, Lin & Wahba is given landmarks: its kernel matrix would have gigabytes."""
 
 LANDMARKS = 500
+DEFAULT_BUDGET = "45s"
+"""For choosing settings and the fit with them; with reading and judging a person waits about a minute."""
+
 SEARCHED_ROWS = 1_000
 """Rows up to which a method's own search tries its whole grid on all of them; beyond, a budget decides."""
 
@@ -123,7 +126,7 @@ class Choice:
             return BudgetSearch(
                 machine,
                 self.settings(X),
-                budget=self.budget or "60s",
+                budget=self.budget or DEFAULT_BUDGET,
                 scoring=make_cost_scorer(self.costs),
                 random_state=self.seed,
                 observer=observer,

@@ -191,7 +191,7 @@ def check_share(test_size: float | None, test: Path | None, report: Path | None)
 
 def describe_settings(search: Any) -> str:
     """Return what a search chose, in words; a width only where the kernel has one."""
-    chosen = dict(getattr(search, "best_params_", None) or {"C": search.C_, "round": search.round_})
+    chosen = dict(search.best_params_)
     if getattr(tuned(search), "kernel", None) == "linear":
         chosen.pop("gamma", None)
     return ", ".join(

@@ -125,7 +125,7 @@ def make_interval_scenario(scenario: int = 1, n_samples: int = 200, *, random_st
 
 
 def _triangle(peak: int) -> NDArray[np.float64]:
-    """One of Breiman's base waves: height 6 at position `peak` of 1..21, falling by one a step."""
+    """One of Breiman's base waves: height 6 at position `peak` of 1..21, falling by one per step."""
     return np.maximum(6.0 - np.abs(np.arange(1, 22) - peak), 0.0)
 
 

@@ -21,7 +21,7 @@ Graph = dict[Any, Any]
 
 
 class DaskBlocks:
-    """`Blocks`, every one a task with a key, or an expression that becomes part of the tasks that use it.
+    """`Blocks`, every one per task with a key, or an expression that becomes part of the tasks that use it.
 
     Attributes
     ----------

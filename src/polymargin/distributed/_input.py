@@ -147,7 +147,7 @@ def blocks_of(collections: list, fit: Fit) -> DaskBlocks:
 
 
 def _aligned(name: str, values: Any, X: Any) -> Any:
-    """Return `values`, one a row of `X`, with its partitions."""
+    """Return `values`, one per row of `X`, with its partitions."""
     known = hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any()
     if not dask.is_dask_collection(values):
         if not known:
@@ -162,7 +162,7 @@ def _aligned(name: str, values: Any, X: Any) -> Any:
         values = values[values.columns[0]]
     if known and hasattr(values, "chunks") and not np.isnan(values.chunks[0]).any():
         if values.shape[0] != X.shape[0]:
-            raise ValueError(f"{name} must have one entry a row of X, {X.shape[0]}, got {values.shape[0]}.")
+            raise ValueError(f"{name} must have one entry per row of X, {X.shape[0]}, got {values.shape[0]}.")
         return values.rechunk({0: X.chunks[0]})
     if values.npartitions != X.npartitions:
         raise ValueError(

@@ -11,11 +11,9 @@ from polymargin.estimators._partitions import PartitionedSet
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, PartitionedRows, ProximalRows, RowProblem, Sides
-from polymargin.solvers.ridge.class_qr import Triangles, class_triangles, gram_matrices
-from polymargin.solvers.ridge.exact import squares_will_fail
-
-KEPT_BYTES = 2**27
-"""Memory up to which kernel features are computed once, and moments kept that only `partial_fit` will need."""
+from polymargin.solvers.ridge.class_qr import ClassQR, gram_matrices, qr_per_class
+from polymargin.solvers.ridge.exact import cholesky_would_fail
+from polymargin.solvers.ridge.settings import RidgeSettings
 
 
 class Statement(NamedTuple):
@@ -26,13 +24,13 @@ class Statement(NamedTuple):
     moments : None where they are many, and more unknowns than rows do not need them.
     equations : the problem by moments; None where the rows are no more than the unknowns.
     rows : the problem by rows.
-    triangles : of the rows, where their squares would be of no use.
+    class_qr : of the rows, where the normal equations are too ill-conditioned.
     """
 
     moments: ClassMoments | None
     equations: NormalEquations | None
     rows: RowProblem
-    triangles: Triangles | None = None
+    class_qr: ClassQR | None = None
 
 
 def brought_together(
@@ -43,7 +41,12 @@ def brought_together(
 
 
 def state_problem(
-    data: TrainingSet | PartitionedSet, features: KernelFeatures | None, C: float, *, balance: bool
+    data: TrainingSet | PartitionedSet,
+    features: KernelFeatures | None,
+    C: float,
+    *,
+    balance: bool,
+    tuning: RidgeSettings,
 ) -> Statement:
     """State the problem by rows and, where these are more than the unknowns, by the moments."""
     sides = Sides.one_vs_rest(data.totals, balance)
@@ -53,14 +56,14 @@ def state_problem(
         return Statement(moments, NormalEquations(moments, sides, C), PartitionedRows(blocks, sides, C))
     n, width = data.n_rows, _width(data, features)
     rows = _rows_of(data, sides, C, features)
-    if features is not None and 8 * n * width <= KEPT_BYTES:
+    if features is not None and 8 * n * width <= tuning.kept_bytes:
         rows = replace(rows, X=np.asarray(features(data.X), dtype=np.float64), transform=None)
-    if n <= width and 8 * data.n_classes * (width + 1) ** 2 > KEPT_BYTES:
+    if n <= width and 8 * data.n_classes * (width + 1) ** 2 > tuning.kept_bytes:
         return Statement(None, None, rows)
-    if rows.transform is not None and n > width and squares_will_fail(rows):
-        triangles = class_triangles(rows)
-        moments = ClassMoments(gram_matrices(triangles, data.n_classes))
-        return Statement(moments, NormalEquations(moments, sides, C), rows, triangles)
+    if rows.transform is not None and n > width and cholesky_would_fail(rows, tuning):
+        class_qr = qr_per_class(rows)
+        moments = ClassMoments(gram_matrices(class_qr, data.n_classes))
+        return Statement(moments, NormalEquations(moments, sides, C), rows, class_qr)
     moments = class_moments(replace(data, X=rows.X), rows.transform)
     return Statement(moments, NormalEquations(moments, sides, C) if n > width else None, rows)
 

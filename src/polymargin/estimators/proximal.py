@@ -31,6 +31,7 @@ from polymargin.solvers.ridge.refinement import (
     refined_left_out,
 )
 from polymargin.solvers.ridge.scanned_refinement import refine_in_memory, scored_rows
+from polymargin.solvers.ridge.settings import RidgeSettings
 
 
 class ProximalSVC(MomentClassifier):
@@ -76,7 +77,7 @@ class ProximalSVC(MomentClassifier):
     refine_weights : {"uniform", "balanced"}, default="uniform"
         Weights of the rows in the refinement: their sample weights, as in the paper, or also the balancing.
     tol : float, default=1e-8
-        Relative duality gap above which a fit warns.
+        Relative duality gap above which a fit warns; a direct solution reaches it at no further cost.
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
 
@@ -135,6 +136,8 @@ class ProximalSVC(MomentClassifier):
     refinement_: Refinement | None
     support_: NDArray[np.intp] | None
     moments_: ClassMoments | None
+
+    _tuning = RidgeSettings()
 
     def __init__(
         self,
@@ -197,20 +200,20 @@ class ProximalSVC(MomentClassifier):
     ) -> Solution[NDArray[np.float64]]:
         """Solve, refine and store; also for searches that have chosen the features."""
         data = brought_together(data, features)
-        moments, problem, rows, triangles = self._state(data, features)
+        moments, problem, rows, class_qr = self._state(data, features)
         if isinstance(data, TrainingSet) and (moments is None or not moments.are_moderate()):
             assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
             check_entries("X", data.X)
         if problem is not None:
-            solution = NormalEquationsSolver(rows, triangles).solve(problem, settings)
+            solution = NormalEquationsSolver(rows, class_qr, self._tuning).solve(problem, settings)
         else:
             assert isinstance(rows, ProximalRows)
-            solution = DualRidgeSolver().solve(rows, settings)
+            solution = DualRidgeSolver(self._tuning).solve(rows, settings)
         self._adopt(data, features, moments, solution.point, rows)
         return solution
 
     def _state(self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None) -> Statement:
-        return state_problem(data, features, self.C, balance=self.balance)
+        return state_problem(data, features, self.C, balance=self.balance, tuning=self._tuning)
 
     def _adopt(
         self,
@@ -226,12 +229,12 @@ class ProximalSVC(MomentClassifier):
             geometry = self._geometry(data.totals if moments is None else moments.totals)
             if isinstance(rows, ProximalRows):
                 assert isinstance(data, TrainingSet)
-                refinement, within = refine_in_memory(rows, Z[:-1], *geometry, self.C)
+                refinement, within = refine_in_memory(rows, Z[:-1], *geometry, self.C, tuning=self._tuning)
                 self._set_refined(refinement)
                 self.support_ = data.rows[within]
             else:
                 blocks = rows.blocks.map(scored_rows, Z[:-1])
-                self._set_refined(refine_blocks(blocks, data.n_rows, *geometry, self.C))
+                self._set_refined(refine_blocks(blocks, data.n_rows, *geometry, self.C, tuning=self._tuning))
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
             assert isinstance(data, TrainingSet)
             self.landmarks_ = data.rows[features.landmarks]
@@ -316,7 +319,7 @@ class ProximalSVC(MomentClassifier):
     def refine_on(self, chunks: Iterable[tuple]) -> "ProximalSVC":
         """Apply the Newton refinement after a stream of `partial_fit` or `forget`.
 
-        A Newton step is a sum over all rows that were seen, so they have to come by once a step (some 5 to 10
+        A Newton step is a sum over all rows that were seen, so they have to come by once per step (some 5 to 10
         times), in chunks of any size; nothing is kept of them.
 
         Parameters

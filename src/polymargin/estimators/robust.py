@@ -28,7 +28,8 @@ from polymargin.problems.robust import (
 )
 from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.interior_point import InteriorPoint
-from polymargin.solvers.robust.dc import START_TOL, DCAlgorithm, convex_solver
+from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+from polymargin.solvers.robust.settings import DEFAULTS
 
 STARTS = ("utility", "identity", "local")
 LOCAL_ROWS = 200
@@ -44,7 +45,7 @@ COLLAPSED = 1e-3
 class RobustSVC(KernelClassifier):
     """Robust support vector machine with utilities of Liu, Wu & He.
 
-    Finds score functions ``f_j = h_j + b_j``, one a class, that sum to zero and have small ::
+    Finds score functions ``f_j = h_j + b_j``, one per class, that sum to zero and have small ::
 
         C * sum_i w_i sum_j U[y_i, j] T_s(f_j(x_i) - max_{m != j} f_m(x_i)) + 1/2 sum_j ||h_j||^2
 
@@ -104,7 +105,8 @@ class RobustSVC(KernelClassifier):
     max_dc_iter : int, default=50
         Limit of the convex steps from a start.
     tol : float, default=1e-6
-        Relative gap that certifies a stationary point.
+        Relative gap that certifies a stationary point, between the 1e-8 and the 1e-4 of convex machines: a larger
+        one could not tell whether the last two convex steps differ.
     max_iter : int, default=-1
         Limit of the iterations within a convex step; -1 for none.
     time_limit : float or None, default=None
@@ -394,7 +396,7 @@ class RobustSVC(KernelClassifier):
         def untruncated(utility: NDArray[np.float64], *emphasis: Any) -> Any:
             # without its truncation the exponential loss has no steepest slope
             plain = state(utility, self.truncation_ if self.loss == "exponential" else -np.inf, *emphasis)
-            rough = replace(settings, tol=max(settings.tol, START_TOL))
+            rough = replace(settings, tol=max(settings.tol, DEFAULTS.start_tol))
             return plain.reached(RobustPoint(convex.solve(plain.convex_step(), rough).point, None))[0]
 
         names = dict.fromkeys(self.starts)

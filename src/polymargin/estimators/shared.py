@@ -77,7 +77,7 @@ class SharedStructureSVC(TaskClassifier):
         Rounds of one W-step and one M-step; -1 goes on until `tol`. Stopping after as many rounds as asked for
         is no failure and raises no warning. Without constraints on M the fit always goes on until `tol`.
     tol : float, default=1e-8
-        Relative gap of the certificate at which to stop.
+        Relative gap of the certificate at which to stop; the last digits are cheap.
     n_init : int, default=1
         Starts, of which the best is kept. The first is the identity, or where ``n_base`` is less than the
         number of final classifiers the leading directions of the independent ones; further ones are random
@@ -85,18 +85,18 @@ class SharedStructureSVC(TaskClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws landmarks and random starts.
     verbose : bool, default=False
-        Print a line a round.
+        Print a line per round.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     base_coef_ : ndarray of shape (n_base, n_features)
-        The base classifiers W, one a row, without their intercepts; of the kernel at the basis points.
+        The base classifiers W, one per row, without their intercepts; of the kernel at the basis points.
     base_intercept_ : ndarray of shape (n_base,)
     relation_ : ndarray of shape (n_base, n_final)
         The matrix M: column l mixes the base classifiers into final classifier l.
     coef_ : ndarray of shape (n_final, n_features)
-        The final classifiers ``W M``, one a row (linear kernel without landmarks).
+        The final classifiers ``W M``, one per row (linear kernel without landmarks).
     dual_coef_ : ndarray of shape (n_final, n_landmarks)
         The same for kernels.
     intercept_ : ndarray of shape (n_final,)

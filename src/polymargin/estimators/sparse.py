@@ -62,8 +62,8 @@ class SparseClassifier(MarginClassifier):
         Returns
         -------
         pandas.DataFrame, or a list of dicts where pandas is not installed
-            One row a selected variable, widest range of coefficients first: `feature`, `partition` (the groups of
-            classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and for every
+            One row per selected variable, widest range of coefficients first: `feature`, `partition` (the groups
+            of classes with the same coefficient, the highest first, such as ``"RMS > BL = EWS"``) and for every
             class its coefficient, in a column such as `coef_RMS`.
         """
         check_is_fitted(self)
@@ -153,19 +153,19 @@ class SparseSVC(SparseClassifier):
     loss : {"weston", "lee", "crammer"}, default="weston"
         The loss. "lee" cannot find classes that lie between others.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
-        Costs as in `MulticategorySVC`; with "crammer" one cost a true class.
+        Costs as in `MulticategorySVC`; with "crammer" one cost per true class.
     priors : array-like, dict or None, default=None
         Proportions of the classes in the population, where the sample does not have them.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the classes.
     tol : float, default=1e-8
-        Relative duality gap to reach.
+        Relative duality gap to reach: a vertex of the linear program has it at once, and zeros and ties are exact.
     max_iter : int, default=-1
         Limit of the rounds of cuts; -1 for none.
     time_limit : float or None, default=None
         Limit in seconds.
     verbose : bool, default=False
-        Print a line a round.
+        Print a line per round.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class SparseSVC(SparseClassifier):
     coef_ : ndarray of shape (n_classes, n_features)
         Coefficients; zeros and ties are exact.
     intercept_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (n_samples, n_classes)
+    dual_coef_ : ndarray of shape (n_classes, n_samples)
         Multipliers of the hinges, between 0 and C times weight times cost; what certifies the fit.
     weights_ : ndarray or None
         The weights tau, in the shapes that `adaptive` takes; None for ones.
@@ -279,7 +279,7 @@ class SparseSVC(SparseClassifier):
         self.classes_ = data.classes
         self.coef_ = solution.point.coef
         self.intercept_ = solution.point.intercept
-        self.dual_coef_ = self.C * machine.spread(solution.point.dual, data.rows, _num_samples(X))
+        self.dual_coef_ = self.C * machine.spread(solution.point.dual, data.rows, _num_samples(X)).T
         self._conclude(solution, settings.tol)
         return self
 

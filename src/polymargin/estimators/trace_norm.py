@@ -26,7 +26,7 @@ LOSSES = ("squared", "smoothed_hinge")
 class TraceNormSVC(TaskClassifier):
     """Large-margin classifiers of low rank, by the trace norm.
 
-    Finds the final classifiers Z, one a column, that minimise ::
+    Finds the final classifiers Z, one per column, that minimise ::
 
         C * sum_il loss(y_il (A_l Z)_il) + 2 sqrt(relation_penalty) * ||Z||_*
 
@@ -65,11 +65,11 @@ class TraceNormSVC(TaskClassifier):
     max_iter : int, default=-1
         Limit of the iterations; -1 for none.
     tol : float, default=1e-6
-        Relative duality gap to reach.
+        Relative duality gap to reach: between 1e-8 and 1e-4, as the smoothed hinge is solved by first-order steps.
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line an iteration (every tenth with the smoothed hinge).
+        Print a line per iteration (every tenth with the smoothed hinge).
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class TraceNormSVC(TaskClassifier):
     singular_values_ : ndarray
         Singular values of Z, largest first; most are zero under a strong penalty.
     coef_ : ndarray of shape (n_final, n_features)
-        The final classifiers, one a row (linear kernel without landmarks).
+        The final classifiers, one per row (linear kernel without landmarks).
     dual_coef_ : ndarray of shape (n_final, n_landmarks)
         The same for kernels.
     intercept_ : ndarray of shape (n_final,)

@@ -84,7 +84,7 @@ def new_panels(ax: Any, shape: tuple[int, int], size: tuple[float, float], **opt
         return grid.subplots(squeeze=False, **options)
     panels = np.ravel(np.asarray(ax, dtype=object))
     if len(panels) != shape[0] * shape[1]:
-        raise ValueError(f"ax must be one axes, or hold one a panel, {shape[0] * shape[1]}, got {len(panels)}.")
+        raise ValueError(f"ax must be one axes, or hold one per panel, {shape[0] * shape[1]}, got {len(panels)}.")
     for panel in panels:
         new_axes(panel)
     return panels.reshape(shape)

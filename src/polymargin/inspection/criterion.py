@@ -18,7 +18,7 @@ Search = MarginSearch | ProximalSVCCV | SharedStructureSearch | SparseSVCCV
 
 @dataclass(frozen=True, slots=True)
 class SearchTable:
-    """What a search tried: C, the second parameter, and the criterion, one entry a model."""
+    """What a search tried: C, the second parameter, and the criterion, one entry per model."""
 
     C: NDArray[np.float64]
     second: NDArray
@@ -31,41 +31,26 @@ class SearchTable:
     def of(cls, search: Search, criterion: str | None = None) -> "SearchTable":
         """Read the table of a fitted search; `criterion` names another of its columns."""
         check_is_fitted(search)
-        match search:
-            case MarginSearch():
-                results, C, second, own = search.results_, "C", "gamma", "criterion"
-                best = (search.best_params_["C"], search.best_params_["gamma"])
-            case ProximalSVCCV():
-                results, C, second, own = search.cv_results_, "param_C", "param_gamma", "mean_test_score"
-                best = (results[C][search.best_index_], results[second][search.best_index_])
-            case SharedStructureSearch():
-                results, C, own = search.results_, "C", "accuracy"
-                second = "fraction" if search.relation_penalties is None else "relation_penalty"
-                # The same fraction at another C differs by rounding.
-                results = results | {second: np.array([float(f"{value:.10g}") for value in results[second]])}
-                at = np.argmax(results[own])
-                best = (results[C][at], results[second][at])
-            case SparseSVCCV():
-                kept = search.results_["round"] >= (-1 if search.penalty == "l2" else 0)
-                results = {name: column[kept] for name, column in search.results_.items()}
-                C, second, own = "C", "round", "cost"
-                best = (search.C_, -1 if search.penalty == "l2" else search.round_)
-            case _:
-                raise TypeError(f"estimator must be a search of Polymargin, got {search!r}.")
-        column = own if criterion is None else criterion
-        if column not in results:
-            raise ValueError(f"criterion must be one of {', '.join(map(repr, results))}, got {criterion!r}.")
-        same_second = [value == best[1] for value in results[second]]
-        distance = np.where(same_second, np.abs(np.log(results[C] / best[0])), np.inf)
+        if not isinstance(search, Search):
+            raise TypeError(f"estimator must be a search of Polymargin, got {search!r}.")
+        results = search.cv_results_
+        column = criterion
+        if column is None:
+            column = next(name for name in ("criterion", "cost", "mean_test_score") if name in results)
+        if column not in results or column.startswith("param"):
+            names = [name for name in results if not name.startswith("param")]
+            raise ValueError(f"criterion must be one of {', '.join(map(repr, names))}, got {criterion!r}.")
+        second, values = _second_parameter(search)
+        kept = np.ones(len(values), dtype=bool)
+        if second == "round" and search.best_params_["round"] >= 0:  # l2 fits only gave weights
+            kept = values >= 0
         return cls(
-            np.asarray(results[C], dtype=np.float64),
-            np.asarray(results[second]),
-            {"fraction": "relation penalty / largest", "relation_penalty": "relation penalty"}.get(
-                second, second.removeprefix("param_")
-            ),
-            np.asarray(results[column], dtype=np.float64),
+            np.asarray(results["param_C"], dtype=np.float64)[kept],
+            values[kept],
+            {"relation_penalty": "relation penalty", "fraction": "relation penalty / largest"}.get(second, second),
+            np.asarray(results[column], dtype=np.float64)[kept],
             _criterion_name(search, column),
-            int(np.argmin(distance)),
+            int(np.flatnonzero(kept).searchsorted(search.best_index_)),
         )
 
     @property
@@ -143,7 +128,7 @@ class CriterionSurfaceDisplay:
         """
         table = SearchTable.of(estimator, criterion)
         Cs, column = np.unique(table.C, return_inverse=True)
-        if None in table.second.tolist():
+        if any(isinstance(value, str) for value in table.second.tolist()):
             raise ValueError("A surface needs a search over two parameters, got one over C: CriterionPathDisplay.")
         gammas, row = np.unique(np.asarray(table.second, dtype=np.float64), return_inverse=True)
         surface = np.full((len(gammas), len(Cs)), np.nan)
@@ -294,6 +279,19 @@ class CriterionPathDisplay:
         return self
 
 
+def _second_parameter(search: Search) -> tuple[str, NDArray]:
+    """Return the parameter beside C that a search has tried, and its values."""
+    results = search.cv_results_
+    (name,) = set(search.best_params_) - {"C"}
+    values = results[f"param_{name}"]
+    if name == "relation_penalty":
+        if search.relation_penalties is None:
+            name, values = "fraction", results["fraction"]
+        # the same value at another C differs by rounding
+        values = np.array([float(f"{value:.10g}") for value in values])
+    return name, values
+
+
 def _criterion_name(search: Search, column: str) -> str:
     """Say what a column of the results of a search holds."""
     if isinstance(search, MarginSearch) and column == "criterion":
@@ -303,7 +301,6 @@ def _criterion_name(search: Search, column: str) -> str:
         "loo_exact": "exact leave-one-out loss",
         "gacv": "GACV",
         "mean_test_score": "accuracy of left-out rows",
-        "accuracy": "cross-validated accuracy",
         "cost": "validation cost",
     }
     return names.get(column, column)
@@ -312,4 +309,4 @@ def _criterion_name(search: Search, column: str) -> str:
 def _line_name(parameter: str, value: Any) -> str:
     if parameter == "round":
         return {-1: "l2 fits", 0: "plain path"}.get(int(value), f"round {int(value)}")
-    return "all models" if value is None else f"{parameter} = {value:.3g}"
+    return "all models" if isinstance(value, str) else f"{parameter} = {value:.3g}"

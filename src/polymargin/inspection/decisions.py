@@ -35,7 +35,7 @@ class DecisionVectorDisplay:
     Attributes
     ----------
     axes_ : ndarray of axes of shape (n_classes + 1,)
-        A panel a class, and that of the losses.
+        A panel per class, and that of the losses.
     figure_ : the figure
     order_ : ndarray
         The rows that were drawn, in the order in which they were.
@@ -111,7 +111,7 @@ class DecisionVectorDisplay:
         """What the plot shows, in words."""
         words = [
             f"Bars: the scores of {len(self.classes)} classes for {len(self.order_)} of {len(self.scores)} rows, "
-            "a panel a class, and below the loss of the predicted class."
+            "a panel per class, and below the loss of the predicted class."
         ]
         if self.labels is not None:
             right = self.classes[self.scores.argmax(axis=1)] == self.labels
@@ -204,7 +204,7 @@ def _thinned(rows: NDArray[np.intp], share: float) -> NDArray[np.intp]:
 
 
 def _draw_bars(ax: Any, groups: list[tuple[NDArray[np.intp], Any]], values: NDArray[np.float64]) -> None:
-    """Draw a bar a row, the bars of a class as one path: hundreds of bars stay one small object in a file."""
+    """Draw a bar per row, the bars of a class as one path: hundreds of bars stay one small object in a file."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 

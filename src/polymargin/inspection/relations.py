@@ -31,7 +31,7 @@ def related_classes(estimator: SharedStructureSVC, n_pairs: int | None = None) -
     Returns
     -------
     pandas.DataFrame, or a list of dicts where pandas is not installed
-        One row a pair, strongest first: `class_a`, `class_b`, `strength` (``|M[a, b]| + |M[b, a]|``), `b_from_a`
+        One row per pair, strongest first: `class_a`, `class_b`, `strength` (``|M[a, b]| + |M[b, a]|``), `b_from_a`
         (``M[a, b]``) and `a_from_b` (``M[b, a]``).
 
     Examples

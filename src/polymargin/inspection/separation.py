@@ -147,7 +147,7 @@ class SeparationMapDisplay:
 
 
 class CoefficientPathDisplay:
-    """Coefficients over C, one panel a class.
+    """Coefficients over C, one panel per class.
 
     Parameters
     ----------

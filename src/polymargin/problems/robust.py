@@ -98,7 +98,7 @@ class RobustProblem:
     truncation : s, at most zero; minus infinity for the plain weighted SVM, which is convex.
     fit_intercept : whether an unpenalised intercept is part of the scores.
     loss : the loss l, one of `LOSSES`.
-    losses : the convex part of the losses, one simplex a pair (example, class) of positive weight.
+    losses : the convex part of the losses, one simplex per pair (example, class) of positive weight.
     """
 
     gram: Gram

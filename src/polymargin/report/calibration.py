@@ -59,3 +59,21 @@ class Calibration:
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probabilities (n, k) of the classes."""
         return softmax(scores / self.temperature + self.offsets, axis=1)
+
+
+def cross_fitted(
+    scores: NDArray[np.float64], labels: NDArray[np.intp], *, with_offsets: bool = False
+) -> NDArray[np.float64]:
+    """Return probabilities (n, k) of which no row's come from a calibration that has seen the row.
+
+    Rows of every class go to two halves in turn; each half is given what was found on the other one.
+    """
+    n = len(labels)
+    half = np.empty(n, dtype=bool)
+    half[np.argsort(labels, kind="stable")] = np.arange(n) % 2 == 0
+    probabilities = np.empty(scores.shape)
+    for part in (half, ~half):
+        others = ~part if part.any() and not part.all() else np.ones(n, dtype=bool)
+        found = Calibration.fit(scores[others], labels[others], with_offsets=with_offsets)
+        probabilities[part] = found.probabilities(scores[part])
+    return probabilities

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 from polymargin.costs import resolve_cost_matrix
 from polymargin.estimators._base import MarginClassifier
 from polymargin.estimators.refinement import NewtonRefinement
-from polymargin.report.calibration import Calibration
+from polymargin.report.calibration import Calibration, cross_fitted
 from polymargin.selection.rejection import (
     DEFAULT_QUANTILE,
     RejectOptionClassifier,
@@ -90,7 +90,7 @@ class Evidence:
     threshold, threshold_is_left_out : highest accepted loss, and whether left-out training rows set it.
     costs, costs_given : (k, k), and whether anybody gave them.
     calibration, probabilities : how scores become probabilities, and these, in single precision as the page stores
-        them.
+        them; the probabilities of a row come from a calibration on other rows.
     """
 
     parts: Parts
@@ -147,7 +147,7 @@ class Evidence:
             costs,
             given is not None,
             calibration,
-            calibration.probabilities(scores).astype(np.float32),
+            cross_fitted(scores, labels, with_offsets=weighs_classes(machine)).astype(np.float32),
         )
 
     @property
@@ -170,6 +170,13 @@ class Evidence:
     def row_costs(self) -> NDArray[np.float64]:
         """Cost of every prediction; not a number where it was rejected."""
         return np.where(self.accepted, self.costs[self.labels, self.predicted], np.nan)
+
+    @property
+    def recalls(self) -> NDArray[np.float64]:
+        """Share of every class that is found; not a number where no row has the class."""
+        true = np.bincount(self.labels, minlength=len(self.classes))
+        right = np.bincount(self.labels[self.accepted & ~self.wrong], minlength=len(self.classes))
+        return np.divide(right, true, out=np.full(len(true), np.nan), where=true > 0)
 
     @property
     def expected_cost(self) -> float:

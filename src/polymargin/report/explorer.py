@@ -36,7 +36,8 @@ def explorer(evidence: Evidence, command: str | None) -> Section:
         tag("sub", "l"),
         " cost(l, j) p",
         tag("sub", "l"),
-        f"(x), the Bayes rule (4) of Lee, Lin & Wahba, with the probabilities p that scores stand for.{sample}",
+        "(x), the Bayes rule (4) of Lee, Lin & Wahba, with the probabilities p that scores stand for; where an "
+        f"edit does not change what the rule says, the model's own decision stands.{sample}",
         class_="note",
     )
     origin = tag(
@@ -143,8 +144,8 @@ def _calibration_in_words(evidence: Evidence) -> str:
         why = " The offsets undo what the costs or weights of the training did to the scores."
     return (
         f"They are {formula}: what has the least log loss on these held-out rows, with one observation more of "
-        "every class in all, so that it is finite where no row is misclassified. Fitted to the rows that they "
-        f"judge, they are a little optimistic.{why}"
+        "every class in all, so that it is finite where no row is misclassified. For the decisions it is found on "
+        f"one half of the rows and used on the other, both ways round: no row is judged by what it taught.{why}"
     )
 
 
@@ -164,7 +165,9 @@ def _exact_way(evidence: Evidence, command: str | None) -> Markup:
             "RobustSVC do."
         )
         prefix = "MulticategorySVC(cost_matrix="
-    commands = [tag("code", prefix, tag("span", "…", id="python-costs"), ").fit(X, y)")]
+    steps = "".join(f"{' '.join(repr(step).split())}, " for _, step in evidence.parts.steps)
+    opening, closing = (f"make_pipeline({steps}", "))") if steps else ("", ")")
+    commands = [tag("code", opening + prefix, tag("span", "…", id="python-costs"), f"{closing}.fit(X, y)")]
     if command is not None:
         commands.insert(0, tag("code", command, id="retrain-command"))
     blocks = (tag("pre", code, tabindex="0") for code in commands)

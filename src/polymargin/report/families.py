@@ -42,9 +42,7 @@ def family_sections(evidence: Evidence) -> list[Section]:
         found.append(relations(evidence, machine))
     if isinstance(machine, RobustSVC):
         found.append(suspects(evidence, machine))
-    if isinstance(machine, SparseSVCCV):
-        found.append(criterion(machine))
-    elif isinstance(search, MarginSearch | ProximalSVCCV | SharedStructureSearch):
+    if isinstance(search, MarginSearch | ProximalSVCCV | SharedStructureSearch | SparseSVCCV):
         found.append(criterion(search))
     return found
 
@@ -166,7 +164,7 @@ def suspects(evidence: Evidence, machine: RobustSVC) -> Section:
             lambda ax: LabelNoiseDisplay.from_estimator(machine, ax=ax).description,
             (6.8, 3.2),
             name="margins",
-            caption="Margins of the training rows under their own labels. Left of the line a row has no more "
+            caption="Margins of the training rows under their own labels. Left of the line per row has no more "
             "say than any other error.",
         )
     ]

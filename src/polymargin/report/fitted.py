@@ -34,6 +34,7 @@ def key_figures(evidence: Evidence) -> list[tuple[str, str, str]]:
             f"{evidence.error:.1%}",
             f"{wrong:,} of {n_accepted:,}; {_interval(wrong, n_accepted)}",
         ),
+        _balance(evidence),
         (
             "Mean cost",
             number(evidence.expected_cost),
@@ -48,6 +49,17 @@ def key_figures(evidence: Evidence) -> list[tuple[str, str, str]]:
         figures.append(("Relative gap", gap_text(certificate.gap), kind))
     figures.append(_size_of(evidence.parts.machine))
     return figures
+
+
+def _balance(evidence: Evidence) -> tuple[str, str, str]:
+    """Return the mean recall, which does not hide classes that are never found."""
+    recalls = evidence.recalls
+    never = [name for name, share in zip(evidence.names, recalls, strict=True) if share == 0.0]
+    remark = "mean recall of the classes"
+    if never:
+        more = f" and {len(never) - 3} more" if len(never) > 3 else ""
+        remark = f"never found: {', '.join(never[:3])}{more}"
+    return "Balanced accuracy", f"{np.nanmean(recalls):.1%}", remark
 
 
 def gap_text(gap: float) -> str:

@@ -31,6 +31,13 @@ function decide(costs, stored) {
   return decisions;
 }
 
+/* Where the rule decides as it does at the costs given, the model's own decision stands: nothing changes by itself. */
+function decisionsUnder(costs, stored, predicted) {
+  const given = decide(data.costs, stored);
+  return decide(costs, stored).map((decision, row) =>
+    decision === given[row] && predicted[row] >= 0 ? predicted[row] : decision);
+}
+
 function confusionOf(decisions) {
   const table = data.classes.map(() => new Array(k).fill(0));
   decisions.forEach((decision, row) => (table[data.labels[row]][decision] += 1));
@@ -72,7 +79,7 @@ const inputs = [...form.querySelectorAll("input[data-cost]")];
 const problem = document.getElementById("cost-problem");
 const cells = [...document.querySelectorAll("#explored [data-cell]")];
 const editedCells = [...document.querySelectorAll("#predictions-table td.edited")];
-const atStart = decide(data.costs, probabilities);
+const atStart = decisionsUnder(data.costs, probabilities, data.predicted);
 const confusionAtStart = confusionOf(atStart);
 const place = (attribute) => attribute.split(",").map(Number);
 
@@ -113,7 +120,7 @@ function showConfusion(confusion) {
 function explore() {
   const costs = readCosts();
   if (costs === null) return;
-  const decisions = decide(costs, probabilities);
+  const decisions = decisionsUnder(costs, probabilities, data.predicted);
   const n = decisions.length;
   const errors = decisions.reduce((sum, decision, row) => sum + (decision !== data.labels[row]), 0);
   const changed = decisions.reduce((sum, decision, row) => sum + (decision !== atStart[row]), 0);
@@ -123,7 +130,7 @@ function explore() {
   show("explored-errors", errors, `${((100 * errors) / n).toFixed(1)}%`);
   show("explored-changes", changed, changed.toLocaleString("en"));
   document.getElementById("python-costs").textContent = `[${costs.map((row) => `[${row.join(", ")}]`).join(", ")}]`;
-  const listed = decide(costs, tableProbabilities);
+  const listed = decisionsUnder(costs, tableProbabilities, data.tablePredicted);
   for (const cell of editedCells) {
     const row = Number(cell.dataset.place);
     showClass(cell, data.classes[listed[row]], data.colours[listed[row]]);

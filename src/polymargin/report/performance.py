@@ -26,21 +26,25 @@ def errors(evidence: Evidence) -> Section:
     rejects = evidence.parts.rejector is not None
     head: list[Content] = ["true ↓ predicted →"]
     head += [tag("th", class_label(evidence, j), scope="col") for j in range(k)]
-    head += ["rejected", "found"] if rejects else ["found"]
-    found = counts.diagonal() / np.maximum(confusion.sum(axis=1), 1)
-    trusted = counts.diagonal() / np.maximum(counts.sum(axis=0), 1)
+    head += ["rejected", "recall"] if rejects else ["recall"]
+    right, said = counts.diagonal(), counts.sum(axis=0)
+    # Of nothing, no share is known: 0/0 is not 0 %.
+    recalls = ["-" if np.isnan(share) else f"{share:.1%}" for share in evidence.recalls]
+    precisions = [f"{right[j] / said[j]:.1%}" if said[j] else "-" for j in range(k)]
     body = []
     for i in range(k):
         cells = [_count_cell(evidence, confusion, total, i, j) for j in range(k)]
         if rejects:
             cells.append(tag("td", tag("b", f"{confusion[i, k]:,}"), class_="none"))
-        cells.append(tag("td", f"{found[i]:.1%}", class_="margin"))
+        cells.append(tag("td", recalls[i], class_="margin"))
         body.append(tag("tr", tag("th", class_label(evidence, i), scope="row"), *cells))
-    last = [f"{share:.1%}" for share in trusted] + [""] * (1 + rejects)
-    body.append(tag("tr", tag("th", "trusted", scope="row"), *(tag("td", text, class_="margin") for text in last)))
+    last = precisions + [""] * (1 + rejects)
+    body.append(
+        tag("tr", tag("th", "precision", scope="row"), *(tag("td", text, class_="margin") for text in last))
+    )
     remark = paragraph(
-        "“Found” is the share of a class that is recognised, “trusted” the share of the predictions of a class "
-        "that are right. The redder a cell, the more it costs in all.",
+        "Recall is the share of a class that is recognised, precision the share of its predictions that "
+        "are right; - where there is nothing to take a share of. The redder a cell, the more it costs in all.",
         class_="note",
     )
     matrix = table(
@@ -101,6 +105,8 @@ def strengths(evidence: Evidence) -> Section:
         f"loss of the predicted class{'' if paper else ' (minus its lead over the next one)'}. Above the dotted "
         "line a prediction is weak."
     )
+    if len(evidence.labels) > DRAWN_ROWS:
+        caption += f" Of {len(evidence.labels):,} rows an even sample of about {DRAWN_ROWS} is drawn."
     pictures = [
         figure(
             lambda ax: vectors.plot(ax=ax, max_rows=DRAWN_ROWS).description,

@@ -146,7 +146,7 @@ class Candidate:
     Attributes
     ----------
     round : -1 for the l2 fits, 0 for the plain path, 1, 2, ... for adaptive rounds.
-    runs : one a fold.
+    runs : one per fold.
     costs, errors : mean validation cost of every model, and its standard error.
     """
 

@@ -4,7 +4,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ KEPT = 1 / 3
 """Part of the settings that goes on to the next round, which has three times as many rows."""
 
 FOLDS = 5
+REPEATS = 4
+"""Divisions into folds by which the best settings are judged once all rows take part."""
+
 LEAST_PER_CLASS = 2 * FOLDS
 """Rows of every class that take part from the first round on, where there are as many."""
 
@@ -158,12 +161,17 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.complete_ = False
         settings = list(ParameterGrid(self.param_grid))
         rng = check_random_state(self.random_state)
+        # In random order what an early end has seen is spread over the grid.
+        settings = [settings[at] for at in rng.permutation(len(settings))]
         order = _order(y, rng)
         seed = int(rng.randint(2**31 - 1))
         for size in _sizes(first_rows, y):
             rows = np.sort(order[:size])
-            judged = self._round(settings, X, y, rows, seed, budget)
-            if len(judged) < len(settings) or size == len(y):
+            judged = [trial for trial, _ in self._round(settings, X, y, rows, seed, budget, keep=True)]
+            if len(judged) < len(settings):
+                break
+            if size == len(y):
+                self._repeat(judged, X, y, seed, budget)
                 break
             judged.sort(key=lambda trial: -trial.score)
             settings = [trial.params for trial in judged[: int(np.ceil(KEPT * len(judged)))]]
@@ -174,6 +182,22 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._last_fit(X, y, order, budget)
         return self
 
+    def _repeat(self, judged: list[Trial], X: Any, y: NDArray, seed: int, budget: "_Budget") -> None:
+        """Judge the best settings on all rows by other folds as well: with few rows one division is much luck."""
+        everyone = np.arange(len(y))
+        for number in range(1, REPEATS):
+            judged.sort(key=lambda trial: -trial.score)
+            judged = judged[: int(np.ceil(KEPT * len(judged)))] if number == 1 else judged
+            if len(judged) == 1 or not budget.affords(FOLDS * len(judged), judged, judged[0].n_rows):
+                return
+            settings = [trial.params for trial in judged]
+            again = self._round(settings, X, y, everyone, seed + number, budget, keep=False)
+            if len(again) < len(judged):
+                return
+            judged = [_averaged(old, new, number) for old, (new, _) in zip(judged, again, strict=True)]
+            best = max(range(len(judged)), key=lambda at: judged[at].score)
+            self._adopt(again[best][1], judged[best], judged[best].n_rows)
+
     def _round(
         self,
         settings: list[dict[str, Any]],
@@ -182,10 +206,12 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rows: NDArray[np.intp],
         seed: int,
         budget: "_Budget",
-    ) -> list[Trial]:
-        """Judge settings on some rows while the budget lasts; the best so far stays on the model."""
+        *,
+        keep: bool,
+    ) -> list[tuple[Trial, Any]]:
+        """Judge settings on some rows while the budget lasts; with `keep` the best so far stays on the model."""
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-        judged: list[Trial] = []
+        judged: list[tuple[Trial, Any]] = []
         with warnings.catch_warnings():
             # A class may have fewer rows than there are folds, and a rough fit need not converge.
             warnings.simplefilter("ignore")
@@ -194,11 +220,12 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 if self.trials_ and budget.searched():
                     break
                 model, trial = self._judge(params, X, y, splits, budget)
-                judged.append(trial)
                 self.trials_.append(trial)
+                judged.append((trial, None if keep else model))
+                if keep:
+                    self._keep_if_best(model, trial)
                 if self.observer is not None:
                     self.observer(trial)
-                self._keep_if_best(model, trial)
         return judged
 
     def _judge(
@@ -328,6 +355,12 @@ class _Budget:
             growth = float(np.clip(measured, 1.0, 3.0))
         allowed = best.n_rows * (max(self.seconds_left, 0.0) / best.seconds) ** (1.0 / growth)
         return int(min(n_rows, allowed))
+
+
+def _averaged(old: Trial, new: Trial, number: int) -> Trial:
+    """Return the mean of `number` divisions into folds and a further one."""
+    score = (number * old.score + new.score) / (number + 1)
+    return replace(old, score=score, error=(number * old.error + new.error) / (number + 1))
 
 
 def _sizes(first: int, y: NDArray) -> list[int]:

@@ -1,4 +1,4 @@
-"""MarginSearch: C and the kernel width of MulticategorySVC from one fit a grid point."""
+"""MarginSearch: C and the kernel width of MulticategorySVC from one fit per grid point."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
-from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
+from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses
@@ -31,6 +31,7 @@ from polymargin.gram import (
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
 from polymargin.selection.progress import progress_bar
+from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
@@ -44,7 +45,7 @@ DEFAULT_WIDTHS = tuple(2.0**power for power in range(-3, 4))
 
 
 class MarginSearch(MarginClassifier):
-    """Search for C and the kernel width of a multicategory SVM, one fit a grid point.
+    """Search for C and the kernel width of a multicategory SVM, one fit per grid point.
 
     For every width the kernel matrix is computed once, and the fits go from the smallest C to the largest, each
     from the solution of the one before. Every fit yields the approximate leave-one-out loss of `polymargin.loo`,
@@ -55,8 +56,8 @@ class MarginSearch(MarginClassifier):
     copy that stays would vouch for the one left out. A weight thus means repetition for the choice as well; not
     so with the folds of a cross-validation, which are drawn among rows.
 
-    Grid points are solved to `search_tol` only, the winner then to the estimator's `tol`. From the C on at which
-    no multiplier is at its bound a larger C changes nothing, so the rest of that width is taken over as it is.
+    Grid points are solved to `search_tol` only, the winner then to the estimator's `tol`. Solutions
+    that stay optimal at larger C, because no multiplier is at its bound, are reused.
 
     Parameters
     ----------
@@ -85,10 +86,13 @@ class MarginSearch(MarginClassifier):
     best_params_ : dict
         Its C and gamma.
     best_score_ : float
-        The criterion there.
-    results_ : dict of ndarrays, one entry a grid point
-        "C", "gamma", "criterion", "error" (left-out error rate, or cost over the folds), "loo", "gacv" (for
-        "lee"), "n_support", "gap" and "seconds".
+        Minus the criterion there: of scores more is better.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of ndarrays, one entry per grid point
+        "params", "param_C", "param_gamma", "mean_test_score" (minus the criterion), "rank_test_score" (1 for the
+        best); "criterion", "error" (left-out error rate, or cost over the folds), "loo", "gacv" (for "lee"),
+        "n_support", "gap" and "seconds".
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -99,7 +103,7 @@ class MarginSearch(MarginClassifier):
     >>> from polymargin import MarginSearch
     >>> X, y = load_iris(return_X_y=True)
     >>> search = MarginSearch(Cs=[0.1, 1.0, 10.0], gammas=[0.1, 1.0]).fit(X, y)
-    >>> len(search.results_["C"]), search.score(X, y) > 0.95
+    >>> len(search.cv_results_["params"]), search.score(X, y) > 0.95
     (6, True)
     """
 
@@ -154,21 +158,23 @@ class MarginSearch(MarginClassifier):
         settings, data = machine._prepare(X, y, sample_weight)
         if isinstance(self.criterion, str):
             data, _ = data.merged(pairwise=machine._is_pairwise())
-        brief = settings
+        coarse = settings
         if self.search_tol is not None:
-            brief = replace(settings, tol=max(settings.tol, float(self.search_tol)), brief=True)
-        grid = _Grid(machine, data, self.criterion, Cs, brief)
+            coarse = replace(settings, tol=max(settings.tol, float(self.search_tol)))
+        grid = _Grid(machine, data, self.criterion, Cs, coarse)
         kernels = self._kernels(machine, data)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(grid.search_width)(kernel) for kernel in kernels
         )
         widths = list(progress_bar(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
         entries = [entry for width in widths for entry in width.entries]
-        self.results_ = {name: np.array([entry[name] for entry in entries]) for name in entries[0]}
+        results = _table(entries)
         if self.criterion == "gacv" and any(width.singular for width in widths):
             warn_of_singular_kernel()
         best = min(range(len(widths)), key=lambda at: (widths[at].rank, kernels[at].gamma))
-        self._keep(machine, data, kernels[best], widths[best], settings)
+        winner = self._winner(machine, data, kernels[best], widths[best], settings)
+        keep_results(self, results, winner)
+        copy_from(self, winner)
         return self
 
     def _kernels(self, machine: MulticategorySVC, data: TrainingSet) -> list[Kernel]:
@@ -190,9 +196,9 @@ class MarginSearch(MarginClassifier):
             for gamma in gammas
         ]
 
-    def _keep(
+    def _winner(
         self, machine: MulticategorySVC, data: TrainingSet, kernel: Kernel, width: "_Width", settings: Settings
-    ) -> None:
+    ) -> MulticategorySVC:
         """Solve for the winner to the tolerance of a fit, and store it as if it had been fitted by itself."""
         winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
@@ -200,17 +206,8 @@ class MarginSearch(MarginClassifier):
         solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
         winner._store(data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
         winner.intercept_ = solution.point.intercept
-        self.best_estimator_ = winner
-        self.best_params_ = {"C": winner.C, "gamma": winner.gamma}
-        self.best_score_ = width.entry["criterion"]
-        self.classes_ = data.classes
-        self.intercept_ = winner.intercept_
-        self.n_features_in_ = winner.n_features_in_
-        if hasattr(winner, "feature_names_in_"):
-            self.feature_names_in_ = winner.feature_names_in_
         winner._conclude(solution, settings.tol)
-        for name in OUTCOME:
-            setattr(self, name, getattr(winner, name))
+        return winner
 
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
@@ -219,9 +216,17 @@ class MarginSearch(MarginClassifier):
         return self.best_estimator_._scoring()
 
 
+def _table(entries: list[dict[str, float]]) -> dict[str, Any]:
+    """Return the results; the least criterion is best, ties going to the smaller C, then to the smaller gamma."""
+    columns = {name: np.array([entry[name] for entry in entries]) for name in entries[0]}
+    params = [{"C": entry["C"], "gamma": entry["gamma"]} for entry in entries]
+    order = np.lexsort((columns.pop("gamma"), columns.pop("C"), columns["criterion"]))
+    return cv_results(params, -columns["criterion"], order, columns)
+
+
 @dataclass(frozen=True, slots=True)
 class _Width:
-    """What came out for one kernel width: a result a value of C, and the best of the fits."""
+    """What came out for one kernel width: a result for every C, and the best of the fits."""
 
     entries: list[dict[str, float]]
     best: int

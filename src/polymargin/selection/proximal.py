@@ -1,4 +1,4 @@
-"""ProximalSVCCV and proximal_path: all values of C from one decomposition a class."""
+"""ProximalSVCCV and proximal_path: all values of C from one decomposition per class."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,13 +9,14 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_choice, check_positive_values
-from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
+from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
+from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_sums
 from polymargin.solvers.ridge.path import decompose
@@ -29,7 +30,7 @@ DEFAULT_WIDTHS = tuple(2.0**power for power in range(-4, 5))
 def proximal_path(
     estimator: ProximalSVC, X: Any, y: Any, Cs: Any = DEFAULT_CS, *, sample_weight: Any = None
 ) -> list[ProximalSVC]:
-    """Fit a proximal machine for every C, from one pass over the data and one decomposition a class.
+    """Fit a proximal machine for every C, from one pass over the data and one decomposition per class.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def _path(
     Cs: NDArray[np.float64],
     settings: Settings,
 ) -> list[ProximalSVC]:
-    moments, problem, rows, triangles = machine._state(data, features)
-    spectra = decompose(problem, rows, Cs.max(), triangles)
+    moments, problem, rows, class_qr = machine._state(data, features)
+    spectra = decompose(problem, rows, Cs.max(), class_qr)
     Z = np.stack([spectrum.coefficients(Cs) for spectrum in spectra], axis=1)
     images = None if problem is None else problem.images(Z)
     models = []
@@ -95,8 +96,8 @@ class ProximalSVCCV(MarginClassifier):
     """Proximal support vector machine whose C and kernel width are chosen by leave-one-out, in closed form.
 
     The machine is linear in its targets, so that the scores of left-out rows follow from the fit itself (PRESS),
-    for all C from one decomposition a class. What is judged are the scores before the Newton refinement, with the
-    landmarks kept; folds of a cross-validation judge refined scores, with the landmarks of each fold.
+    for all C from one decomposition per class. What is judged are the scores before the Newton refinement, with
+    the landmarks kept; folds of a cross-validation judge refined scores, with the landmarks of each fold.
 
     Parameters
     ----------
@@ -121,9 +122,9 @@ class ProximalSVCCV(MarginClassifier):
         Its accuracy by the criterion; ties go to the smaller squared error ("loo"), then to the smaller C.
     best_index_ : int
         Its place in `cv_results_`.
-    cv_results_ : dict of ndarrays, one entry a grid point
-        "param_C", "param_gamma", "mean_test_score", "rank_test_score", and "mean_squared_error" (of the left-out
-        scores against the signs) for "loo", "split<i>_test_score" for folds.
+    cv_results_ : dict of ndarrays, one entry per grid point
+        "params", "param_C", "param_gamma", "mean_test_score" (accuracy), "rank_test_score" (1 for the best), and
+        "mean_squared_error" (of the left-out scores against the signs) for "loo", "split<i>_test_score" for folds.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -182,13 +183,11 @@ class ProximalSVCCV(MarginClassifier):
             else:
                 assert isinstance(data, TrainingSet)
                 measures = self._over_folds(machine, data, gamma, Cs, settings)
-            tables.append({"param_C": Cs, "param_gamma": np.full(len(Cs), gamma, dtype=object), **measures})
-        results = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-        losses = results.get("mean_squared_error", np.zeros(len(results["param_C"])))
-        order = np.lexsort((results["param_C"], losses, -results["mean_test_score"]))
-        results["rank_test_score"] = np.empty(len(order), dtype=np.intp)
-        results["rank_test_score"][order] = np.arange(1, len(order) + 1)
-        self._keep(machine, data, features, results, int(order[0]), settings)
+            tables.append((gamma, measures))
+        results = _table(tables, Cs, machine)
+        winner = self._winner(machine, data, features, results, settings)
+        keep_results(self, results, winner)
+        copy_from(self, winner)
         return self
 
     def _gammas(self, machine: ProximalSVC, data: TrainingSet | PartitionedSet) -> list:
@@ -222,32 +221,23 @@ class ProximalSVCCV(MarginClassifier):
             splits[f"split{at}_test_score"] = np.array(scores)
         return {**splits, "mean_test_score": np.mean(list(splits.values()), axis=0)}
 
-    def _keep(
+    def _winner(
         self,
         machine: ProximalSVC,
         data: TrainingSet | PartitionedSet,
         features: KernelFeatures | None,
-        results: dict[str, NDArray],
-        best: int,
+        results: dict[str, Any],
         settings: Settings,
-    ) -> None:
-        gamma = results["param_gamma"][best]
-        winner = machine.set_params(C=float(results["param_C"][best]))
-        if gamma is not None:
-            winner.set_params(gamma=float(gamma))
+    ) -> ProximalSVC:
+        """Fit the best of the results to all rows."""
+        winner = machine.set_params(**results["params"][int(np.argmin(results["rank_test_score"]))])
         winner.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             winner.feature_names_in_ = self.feature_names_in_
+        gamma = None if isinstance(winner.gamma, str) else float(winner.gamma)
         solution = winner._fit_prepared(data, _with_width(features, gamma), settings)
         winner._conclude(solution, settings.tol)
-        self.cv_results_ = results
-        self.best_index_ = best
-        self.best_estimator_ = winner
-        self.best_params_ = {"C": winner.C, "gamma": winner.gamma}
-        self.best_score_ = float(results["mean_test_score"][best])
-        self.classes_ = data.classes
-        for name in (*OUTCOME, "intercept_"):
-            setattr(self, name, getattr(winner, name))
+        return winner
 
     def _check_partitionable(self) -> None:
         (ProximalSVC() if self.estimator is None else self.estimator)._check_partitionable()
@@ -257,6 +247,20 @@ class ProximalSVCCV(MarginClassifier):
 
     def _scoring(self) -> Scoring:
         return self.best_estimator_._scoring()
+
+
+def _table(
+    tables: list[tuple[float | None, dict[str, NDArray]]], Cs: NDArray[np.float64], machine: ProximalSVC
+) -> dict[str, Any]:
+    """Return the results; ties go to the smaller squared error, then to the smaller C."""
+    params = [
+        {"C": float(C), "gamma": machine.gamma if gamma is None else gamma} for gamma, _ in tables for C in Cs
+    ]
+    columns = {name: np.concatenate([measures[name] for _, measures in tables]) for name in tables[0][1]}
+    accuracy = columns.pop("mean_test_score")
+    losses = columns.get("mean_squared_error", np.zeros(len(accuracy)))
+    order = np.lexsort((np.tile(Cs, len(tables)), losses, -accuracy))
+    return cv_results(params, accuracy, order, columns)
 
 
 def _leave_one_out(

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_integer, check_positive_values, check_real
-from polymargin.estimators._base import OUTCOME, MarginClassifier, TrainingSet
+from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
@@ -21,6 +21,7 @@ from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.selection.progress import progress_bar
+from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.shared.alternation import AlternationSolver, alternate_side_by_side
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
@@ -64,8 +65,11 @@ class SharedStructureSearch(MarginClassifier):
         Its C and relation_penalty.
     best_score_ : float
         Its weighted share of right predictions in the folds.
-    results_ : dict of ndarrays, one entry a grid point
-        "C", "relation_penalty" (of all rows), "fraction" (of nu_max) and "accuracy".
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of ndarrays, one entry per grid point
+        "params", "param_C", "param_relation_penalty" (of all rows), "mean_test_score" (accuracy),
+        "rank_test_score" (1 for the best), and "fraction" (of nu_max).
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -76,7 +80,7 @@ class SharedStructureSearch(MarginClassifier):
     >>> from polymargin import SharedStructureSearch, SharedStructureSVC
     >>> X, y = load_iris(return_X_y=True)
     >>> search = SharedStructureSearch(SharedStructureSVC(class_weight="balanced")).fit(X, y)
-    >>> len(search.results_["C"]), search.best_score_ > 0.8
+    >>> len(search.cv_results_["params"]), search.best_score_ > 0.8
     (121, True)
     """
 
@@ -131,9 +135,11 @@ class SharedStructureSearch(MarginClassifier):
             tasks = machine._summarise(data, machine._features(data))[0]
         else:
             tasks = machine._tasks(shared, data.classes)
-        self._keep(machine, grid, accuracy, tasks)
-        self.best_estimator_.fit(X, y, sample_weight)
-        self._copy_from_winner()
+        results = _table(grid, accuracy, tasks)
+        best = results["params"][int(np.argmin(results["rank_test_score"]))]
+        winner = clone(machine).set_params(**best).fit(X, y, sample_weight)
+        keep_results(self, results, winner)
+        copy_from(self, winner)
         return self
 
     def _grid(self) -> "_Grid":
@@ -147,35 +153,19 @@ class SharedStructureSearch(MarginClassifier):
         fractions = DEFAULT_FRACTIONS if self.penalty_fractions is None else self.penalty_fractions
         return _Grid(Cs, np.sort(check_positive_values("penalty_fractions", fractions))[::-1], True)
 
-    def _keep(
-        self, machine: SharedStructureSVC, grid: "_Grid", accuracy: NDArray[np.float64], tasks: TaskMoments
-    ) -> None:
-        """Store the results and the winner, not fitted yet."""
-        points = [(float(C), penalty) for C in grid.Cs for penalty in grid.penalties_at(C, tasks)]
-        scale = np.linalg.norm(tasks.cross, 2)
-        best = int(np.argmax(accuracy))
-        C, penalty = points[best]
-        self.best_params_ = {"C": C, "relation_penalty": penalty}
-        self.best_score_ = float(accuracy[best])
-        self.best_estimator_ = clone(machine).set_params(**self.best_params_)
-        table = np.array(points)
-        self.results_ = {
-            "C": table[:, 0],
-            "relation_penalty": table[:, 1],
-            "fraction": table[:, 1] / (table[:, 0] * scale) ** 2,
-            "accuracy": accuracy,
-        }
-
-    def _copy_from_winner(self) -> None:
-        for name in ("classes_", "n_features_in_", "feature_names_in_", *OUTCOME):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
-
     def _is_pairwise(self) -> bool:
         return self.estimator is not None and self.estimator._is_pairwise()
 
     def _scoring(self) -> Scoring:
         return self.best_estimator_._scoring()
+
+
+def _table(grid: "_Grid", accuracy: NDArray[np.float64], tasks: TaskMoments) -> dict[str, Any]:
+    """Return the results, ties going to the smaller C, then to the larger penalty, as the grid goes."""
+    points = np.array([(float(C), penalty) for C in grid.Cs for penalty in grid.penalties_at(C, tasks)])
+    params = [{"C": float(C), "relation_penalty": float(penalty)} for C, penalty in points]
+    fractions = points[:, 1] / (points[:, 0] * np.linalg.norm(tasks.cross, 2)) ** 2
+    return cv_results(params, accuracy, np.argsort(-accuracy, kind="stable"), {"fraction": fractions})
 
 
 @dataclass(frozen=True, slots=True)

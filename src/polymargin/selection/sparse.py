@@ -18,7 +18,7 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import Penalty
 from polymargin.problems.sparse import SparseProblem
 from polymargin.selection.adaptive import ROUNDS, AdaptiveSearch, Candidate, Fold, grid_of, solve_path
-from polymargin.solvers.contract import Settings
+from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.sparse.cutting_plane import largest_penalty_weight
 
 INITIAL_CS = tuple(4.0**power for power in range(-7, 3))
@@ -156,30 +156,34 @@ class SparseSVCCV(SparseClassifier):
     cost_matrix, priors, class_weight : as in `SparseSVC`
         Validation counts the same costs and weights.
     tol : float, default=1e-8
-        Relative duality gap to reach.
+        Relative duality gap to reach, as in `SparseSVC`.
     max_iter : int, default=-1
         Limit of the rounds of cuts of one solution; -1 for none.
     n_jobs : int or None, default=None
         Folds solved side by side.
     verbose : bool, default=False
-        Show a progress bar a candidate.
+        Show a progress bar per candidate.
 
     Attributes
     ----------
     classes_, coef_, intercept_, selected_features_, fused_pairs_ : as in `SparseSVC`
-    C_ : float
-        The chosen C.
-    round_ : int
-        The chosen candidate: 0 the plain path (or the l2 fit), 1 to 3 a round.
+    best_estimator_ : SparseSVC
+        The chosen model. Its C, `weights_` and certificate are those of the standardised variables, its
+        coefficients those of the data.
+    best_params_ : dict
+        Its C, and the "round" of its candidate: -1 the l2 fits, 0 the plain path, 1 to 3 a round.
     initial_C_ : float or None
         C of the initial fit, if there was one.
     weights_ : ndarray or None
         Weights tau of the chosen candidate for the standardised variables, scaled so that the smallest is 1 and
         infinite for dropped variables; None for ones.
-    results_ : dict of ndarrays, one entry a model tried
-        "round" (-1 for the l2 fits), "C", "cost", "standard_error", "n_selected".
     best_score_ : float
-        Validation cost of the chosen model.
+        Minus its validation cost: of scores more is better.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of ndarrays, one entry per model tried
+        "params", "param_C", "param_round", "mean_test_score" (minus the cost), "rank_test_score" (1 for the best;
+        models that only give weights come last); "cost", "standard_error" and "n_selected".
     certificate_ : Certificate
         Certificate of the chosen model, over the standardised variables that its round was given.
     converged_, n_iter_, n_features_in_, feature_names_in_ : as in `SparseSVC`
@@ -273,7 +277,12 @@ class SparseSVCCV(SparseClassifier):
         tried, eligible = self._candidates(search)
         # the later of equally good candidates comes first
         best = min(reversed(eligible), key=lambda candidate: candidate.costs[candidate.best])
-        self._store(data, search.folds[-1], tried, best, settings)
+        winner = self._winner(data, _num_samples(X), folds[-1], best)
+        keep_results(self, _table(tried, eligible, best), winner)
+        copy_from(self, winner)
+        self.coef_, self.weights_ = winner.coef_, winner.weights_
+        initial = [candidate for candidate in tried if candidate.round < 0]
+        self.initial_C_ = float(initial[0].runs[-1].Cs[initial[0].best]) if initial else None
         return self
 
     def _candidates(self, search: AdaptiveSearch) -> tuple[list[Candidate], list[Candidate]]:
@@ -332,27 +341,48 @@ class SparseSVCCV(SparseClassifier):
         check_integer("n_Cs", self.n_Cs, at_least=2)
         check_real("eps", self.eps, above=0.0, at_most=1.0)
 
-    def _store(
-        self, data: TrainingSet, whole: Fold, tried: list[Candidate], best: Candidate, settings: Settings
-    ) -> None:
+    def _winner(self, data: TrainingSet, n_samples: int, whole: Fold, best: Candidate) -> SparseSVC:
+        """Return the best model of a candidate as if it had been fitted by itself."""
         run, model = best.runs[-1], best.best
-        solution = run.solutions[model]
-        self.classes_ = data.classes
-        self.coef_, self.intercept_ = whole.rescaled(run.coefs[model], solution.point.intercept)
-        self.C_ = float(run.Cs[model])
-        self.round_ = max(best.round, 0)
-        initial = [candidate for candidate in tried if candidate.round < 0]
-        self.initial_C_ = float(initial[0].runs[-1].Cs[initial[0].best]) if initial else None
-        self.weights_ = run.weights
-        self.best_score_ = float(best.costs[model])
-        self.results_ = {
-            "round": np.concatenate([np.full(len(c.costs), c.round) for c in tried]),
-            "C": np.concatenate([c.runs[-1].Cs for c in tried]),
-            "cost": np.concatenate([c.costs for c in tried]),
-            "standard_error": np.concatenate([c.errors for c in tried]),
-            "n_selected": np.concatenate([c.runs[-1].coefs.any(axis=1).sum(axis=1) for c in tried]),
-        }
-        self._conclude(solution, settings.tol)
+        solution, C = run.solutions[model], float(run.Cs[model])
+        shared = ("penalty", "loss", "cost_matrix", "priors", "class_weight", "tol", "max_iter")
+        winner = SparseSVC(C, **{name: getattr(self, name) for name in shared})
+        winner.classes_ = data.classes
+        winner.coef_, winner.intercept_ = whole.rescaled(run.coefs[model], solution.point.intercept)
+        winner.dual_coef_ = C * whole.machine.spread(solution.point.dual, data.rows, n_samples).T
+        winner.weights_ = run.weights
+        winner.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            winner.feature_names_in_ = self.feature_names_in_
+        winner._conclude(solution, self.tol)
+        return winner
+
+
+def _table(tried: list[Candidate], eligible: list[Candidate], best: Candidate) -> dict[str, Any]:
+    """Return the results: the chosen model, then those of eligible candidates by their cost, then the others."""
+    Cs, rounds, costs, may_win, is_best = (
+        np.concatenate(parts)
+        for parts in zip(
+            *(
+                (
+                    one.runs[-1].Cs,
+                    np.full(len(one.costs), one.round),
+                    one.costs,
+                    np.full(len(one.costs), any(one is other for other in eligible)),
+                    (np.arange(len(one.costs)) == one.best) & (one is best),
+                )
+                for one in tried
+            ),
+            strict=True,
+        )
+    )
+    params = [{"C": float(C), "round": int(at)} for C, at in zip(Cs, rounds, strict=True)]
+    columns = {
+        "cost": costs,
+        "standard_error": np.concatenate([one.errors for one in tried]),
+        "n_selected": np.concatenate([one.runs[-1].coefs.any(axis=1).sum(axis=1) for one in tried]),
+    }
+    return cv_results(params, -costs, np.lexsort((-rounds, costs, ~may_win, ~is_best)), columns)
 
 
 def _check_selects(machine: Machine, penalty: Penalty) -> None:

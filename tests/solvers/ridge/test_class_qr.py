@@ -5,12 +5,12 @@ import pytest
 from scipy import sparse
 
 from polymargin.problems.proximal import PartitionedRows, ProximalRows, Sides
-from polymargin.solvers.ridge.class_qr import class_triangles, gram_matrices, weighted_systems
+from polymargin.solvers.ridge.class_qr import gram_matrices, qr_per_class, weighted_systems
 from polymargin.solvers.ridge.path import decompose
 
 
 class ListedBlocks:
-    """Blocks in a list; of `Blocks` only what `class_triangles` asks for."""
+    """Blocks in a list; of `Blocks` only what `qr_per_class` asks for."""
 
     def __init__(self, blocks):
         self.blocks = blocks
@@ -54,11 +54,11 @@ def test_triangles_have_the_products_of_the_rows(n, chunk_rows, balance, form):
         E = np.column_stack([dense, -np.ones(n)])
         signs, N = rows.sides.signs[rows.labels], rows.sides.factors[rows.labels] * rows.weights[:, None]
         for stated in (rows, in_blocks(rows, 1), in_blocks(rows, min(n, 3)), in_blocks(rows, min(n, 9))):
-            triangles = class_triangles(stated)
-            systems = list(weighted_systems(triangles, rows.sides))
+            class_qr = qr_per_class(stated)
+            systems = list(weighted_systems(class_qr, rows.sides))
             assert len(systems) == (k if balance and k > 2 else 1)
             assert all(len(system.A) <= min(n, p + 1) for system in systems)
-            grams = gram_matrices(triangles, k)
+            grams = gram_matrices(class_qr, k)
             for c in range(k):
                 own = rows.labels == c
                 weighted = rows.weights[own, None] * E[own]
@@ -78,8 +78,8 @@ def test_paths_use_triangles_that_are_at_hand_instead_of_the_rows(balance):
     rows = problem(np.random.default_rng(0), 200, 3, 5, balance, chunk_rows=64)
     Cs = 2.0 ** np.arange(0, 40, 8)
     expected = [spectrum.coefficients(Cs) for spectrum in decompose(None, rows, Cs.max())]
-    triangles = class_triangles(rows)
+    class_qr = qr_per_class(rows)
     beside_other_rows = problem(np.random.default_rng(1), 200, 3, 5, balance, chunk_rows=64)
     stated = ProximalRows(beside_other_rows.X, rows.labels, rows.weights, rows.sides, 1.0)
-    found = [spectrum.coefficients(Cs) for spectrum in decompose(None, stated, Cs.max(), triangles)]
+    found = [spectrum.coefficients(Cs) for spectrum in decompose(None, stated, Cs.max(), class_qr)]
     np.testing.assert_array_equal(found, expected)

@@ -9,6 +9,7 @@ from scipy import sparse
 import polymargin.solvers.ridge.scanned_refinement as scanned
 from polymargin.problems.proximal import ProximalRows, Sides
 from polymargin.solvers.ridge.refinement import margin_sums, refine, rows_within_margins
+from polymargin.solvers.ridge.settings import RidgeSettings
 
 
 @pytest.fixture(params=[2, 5, 13, 70])
@@ -29,15 +30,13 @@ def over_all_scores(rows, V, factors, norms, offset, C):
 
 @pytest.mark.parametrize("reach", [1e-6, 3.0, 1000.0])
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, np.float32, sparse.csr_array])
-def test_scans_find_the_optimum_of_all_rows(rows, reach, form, threads, monkeypatch):
+def test_scans_find_the_optimum_of_all_rows(rows, reach, form, threads):
     rows, V = rows
-    monkeypatch.setattr(scanned, "THINNED_ROWS", 300)
-    monkeypatch.setattr(scanned, "SCAN_BYTES", 1000 * 8 * V.shape[0])
-    monkeypatch.setattr(scanned, "REACH", reach)
+    tuning = RidgeSettings(thinned_rows=300, scan_bytes=1000 * 8 * V.shape[0], reach=reach)
     rows = ProximalRows(form(rows.X), rows.labels, rows.weights, rows.sides, 1.0)
     geometry = rows.sides.factors, np.einsum("ij,ij->j", V, V), np.zeros(V.shape[1])
     for C in (1e-2, 10.0):
-        found, support = scanned.refine_by_scans(rows, V, *geometry, C)
+        found, support = scanned.refine_by_scans(rows, V, *geometry, C, tuning=tuning)
         expected, within = over_all_scores(rows, V, *geometry, C)
         np.testing.assert_allclose(found.objective, expected.objective, rtol=1e-12)
         np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-9, atol=1e-12)

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
-from polymargin.solvers.shared.bounded import PATIENCE, bounded_quadratic
+from polymargin.solvers.shared.bounded import bounded_quadratic
+from polymargin.solvers.shared.settings import DEFAULTS
 
 
 def pivoting_twin(Q, r, lower, upper):
@@ -14,7 +15,7 @@ def pivoting_twin(Q, r, lower, upper):
     m = np.linalg.solve(Q, r)
     held = lower == upper
     side = np.where((m <= lower) | held, -1, np.where(m >= upper, 1, 0))
-    fewest, patience = len(r) + 1, PATIENCE
+    fewest, patience = len(r) + 1, DEFAULTS.pivot_patience
     while True:
         free = side == 0
         m = np.where(side < 0, lower, np.where(side > 0, upper, 0.0))
@@ -26,7 +27,7 @@ def pivoting_twin(Q, r, lower, upper):
         wrong = np.flatnonzero(better != side)
         if len(wrong) == 0:
             return m
-        patience = PATIENCE if len(wrong) < fewest else patience - 1
+        patience = DEFAULTS.pivot_patience if len(wrong) < fewest else patience - 1
         fewest = min(fewest, len(wrong))
         change = wrong if patience >= 0 else wrong[-1:]
         side[change] = better[change]

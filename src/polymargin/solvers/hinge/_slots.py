@@ -6,7 +6,7 @@ the coefficients of the problem are ``R = -tilt - gather(alpha)``.
 
 The curvature that a positive diagonal `theta` in the slots puts on the scores of an example,
 ``sum_b A_b' (diag(theta_b) - theta_b theta_b'/sum theta_b) A_b``, is a combination ``sum_t w_t atom_t atom_t'``
-of few fixed vectors with non-negative weights: one a class for Lee, Lin & Wahba, one a pair of classes otherwise.
+of few fixed vectors with non-negative weights: one per class for Lee, Lin & Wahba, else one per pair of classes.
 """
 
 from abc import ABC, abstractmethod

@@ -1,59 +1,56 @@
-"""Rows of the classes reduced to triangles by orthogonal transformations, which lose nothing by squaring.
+"""QR factorisations of the rows of every class, which lose no digits by squaring.
 
-A problem of the proximal machine gives the rows of a class one weight and one sign, so that the triangles of the
-classes, weighed and stacked, serve all problems.
+A problem of the proximal machine gives the rows of a class one weight and one sign, so that the
+triangular factors of the classes, weighed and stacked, serve all problems.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polymargin._native.triangles import add_to_triangle
 from polymargin.problems.proximal import ProximalRows, RowProblem, Sides, WeightedSystem
+from polymargin.solvers.linear_algebra import dense
+from polymargin.solvers.ridge.settings import DEFAULTS
 
-PANEL = 32
-"""Columns that an orthogonal factorisation takes at a time."""
-
-Triangles = dict[int, NDArray[np.float64]]
+ClassQR = dict[int, NDArray[np.float64]]
 """The weighted augmented rows (m, q) of every class that has any: as they are if m < q, else a triangle, m = q."""
 
 
-def class_triangles(problem: RowProblem) -> Triangles:
-    """Reduce the rows of every class."""
+def qr_per_class(problem: RowProblem) -> ClassQR:
+    """Factorise the rows of every class."""
     return problem.reduce(_merged, _of_rows)
 
 
-def gram_matrices(triangles: Triangles, n_classes: int) -> NDArray[np.float64]:
-    """Return the Gram matrices (k, q, q) of the rows that the triangles stand for."""
-    q = next(iter(triangles.values())).shape[1]
+def gram_matrices(class_qr: ClassQR, n_classes: int) -> NDArray[np.float64]:
+    """Return the Gram matrices (k, q, q) of the rows from their triangular factors."""
+    q = next(iter(class_qr.values())).shape[1]
     grams = np.zeros((n_classes, q, q))
-    for c, rows in triangles.items():
+    for c, rows in class_qr.items():
         grams[c] = rows.T @ rows
     return grams
 
 
-def weighted_systems(triangles: Triangles, sides: Sides) -> Iterator[WeightedSystem]:
+def weighted_systems(class_qr: ClassQR, sides: Sides) -> Iterator[WeightedSystem]:
     """Yield the systems ``N_r^(1/2) [E, d]`` of every problem, or one of all where they share the weights."""
     if sides.shared:
-        yield _weighted(triangles, np.sqrt(sides.factors[:, 0]), sides.signs)
+        yield _weighted(class_qr, np.sqrt(sides.factors[:, 0]), sides.signs)
     else:
         for factors, signs in zip(sides.factors.T, sides.signs.T, strict=True):
-            yield _weighted(triangles, np.sqrt(factors), signs[:, None])
+            yield _weighted(class_qr, np.sqrt(factors), signs[:, None])
 
 
-def _of_rows(rows: ProximalRows) -> Triangles:
-    triangles: Triangles = {}
+def _of_rows(rows: ProximalRows) -> ClassQR:
+    class_qr: ClassQR = {}
     for c, B, weights in rows.chunks_of_classes():
         roots = np.sqrt(weights)[:, None]
-        dense = B.toarray() if sparse.issparse(B) else B
-        augmented = np.hstack([roots * dense, -roots])
-        triangles[c] = _stacked(triangles.get(c, augmented[:0]), augmented)
-    return triangles
+        augmented = np.hstack([roots * dense(B), -roots])
+        class_qr[c] = _stacked(class_qr.get(c, augmented[:0]), augmented)
+    return class_qr
 
 
-def _merged(first: Triangles, second: Triangles) -> Triangles:
+def _merged(first: ClassQR, second: ClassQR) -> ClassQR:
     both = first.keys() & second.keys()
     return first | second | {c: _stacked(first[c], second[c], slanted=_is_triangle(second[c])) for c in both}
 
@@ -62,14 +59,14 @@ def _is_triangle(rows: NDArray[np.float64]) -> bool:
     return rows.shape[0] == rows.shape[1]
 
 
-def _weighted(triangles: Triangles, roots: NDArray[np.float64], signs: NDArray[np.float64]) -> WeightedSystem:
-    """Stack the triangles, each weighed by one of `roots` (k,), and their signs (k, m) to the right of them.
+def _weighted(class_qr: ClassQR, roots: NDArray[np.float64], signs: NDArray[np.float64]) -> WeightedSystem:
+    """Stack the factors, each weighed by one of `roots` (k,), and their signs (k, m) to the right of them.
 
     The signs of a class, all s, are ``-s`` times the last column of its rows.
     """
-    q = next(iter(triangles.values())).shape[1]
+    q = next(iter(class_qr.values())).shape[1]
     stack = np.empty((0, q + signs.shape[1]))
-    for c, rows in triangles.items():
+    for c, rows in class_qr.items():
         system = roots[c] * np.hstack([rows, -signs[c] * rows[:, -1:]])
         stack = _stacked(stack, system, slanted=_is_triangle(rows))
     missing = stack.shape[1] - len(stack)
@@ -91,5 +88,5 @@ def _stacked(
     if len(triangle) < width:
         rows, triangle, slanted = np.vstack([triangle, rows]), np.zeros((width, width)), False
     stacked = np.array(triangle, order="F")
-    add_to_triangle(stacked, np.array(rows, order="F"), len(rows) if slanted else 0, min(PANEL, width))
+    add_to_triangle(stacked, np.array(rows, order="F"), len(rows) if slanted else 0, min(DEFAULTS.panel, width))
     return stacked

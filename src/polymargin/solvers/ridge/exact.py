@@ -12,31 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import lapack
 
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, WeightedSystem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.ridge.class_qr import Triangles, class_triangles, weighted_systems
-
-ILL_CONDITIONED = 1e-7
-"""Reciprocal condition number below which rows correct the solution."""
-
-BROKEN_DOWN = 1e-14
-"""Reciprocal condition number below which Cholesky is not trusted at all."""
-
-SAMPLED_ROWS = 4
-"""Rows for each unknown by which to foresee a breakdown."""
-
-WORTH_SAMPLING = 4
-"""How many times the sample all rows have to be."""
-
-MAX_CORRECTIONS = 6
-
-NEGLIGIBLE_NEXT = 1e-6
-"""Relative size of a correction after which the next, about its square, would be one of rounding."""
+from polymargin.solvers.linear_algebra import dense
+from polymargin.solvers.ridge.class_qr import ClassQR, qr_per_class, weighted_systems
+from polymargin.solvers.ridge.settings import DEFAULTS, RidgeSettings
 
 Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -51,13 +35,15 @@ class NormalEquationsSolver:
     Attributes
     ----------
     rows : the same problem by rows, for corrections; None where the rows are gone (streams).
-    triangles : of the rows, where they have been found already.
+    class_qr : of the rows, if that has been computed already.
+    tuning : see `RidgeSettings`.
     """
 
     name: ClassVar[str] = "normal_equations"
 
     rows: RowProblem | None = None
-    triangles: Triangles | None = None
+    class_qr: ClassQR | None = None
+    tuning: RidgeSettings = DEFAULTS
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -74,29 +60,30 @@ class NormalEquationsSolver:
         """Solve for the coefficients (q, k)."""
         progress = Progress(settings, observer, method=self.name)
         progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
-        known = self.triangles
-        found = self._by_squares(problem) if known is None else self._by_triangles(known, problem)
+        known = self.class_qr
+        found = self._by_normal_equations(problem) if known is None else self._by_class_qr(known, problem)
         return progress.finish(*found)
 
-    def _by_squares(self, problem: NormalEquations) -> Certified:
+    def _by_normal_equations(self, problem: NormalEquations) -> Certified:
         systems = _factorised(problem)
         worst = _worst_condition(systems)
-        if worst < BROKEN_DOWN and self.rows is not None:
-            return self._by_triangles(class_triangles(self.rows), problem)
+        if worst < self.tuning.broken_down and self.rows is not None:
+            return self._by_class_qr(qr_per_class(self.rows), problem)
         Z = _apply(systems, problem.targets())
-        if worst < ILL_CONDITIONED and self.rows is not None:
-            Z = _corrected(Z, self._residual, systems)
+        if worst < self.tuning.ill_conditioned and self.rows is not None:
+            Z = _corrected(Z, self._residual, systems, self.tuning)
         return Z, problem.certify(Z)
 
-    def _by_triangles(self, triangles: Triangles, problem: NormalEquations) -> Certified:
-        """Solve and certify by what the rows were reduced to: their squares would leave no digits for either.
+    def _by_class_qr(self, class_qr: ClassQR, problem: NormalEquations) -> Certified:
+        """Solve and certify by the factors of the rows: the normal equations are too ill-conditioned for both.
 
-        A triangle stands for so many rows that rounding no longer averages out, hence a correction by the rows.
+        Of as many rows as a triangular factor stands for, rounding no longer averages out: the rows correct it.
         """
-        systems = list(weighted_systems(triangles, problem.sides))
+        systems = list(weighted_systems(class_qr, problem.sides))
         spectra = [SpectralSystem.of(system, problem.C) for system in systems]
         parts = [spectrum.solution(system.right) for spectrum, system in zip(spectra, systems, strict=True)]
-        Z = _corrected(np.hstack([Z for Z, _ in parts]), self._residual, [one.factorised() for one in spectra])
+        factorised = [one.factorised() for one in spectra]
+        Z = _corrected(np.hstack([Z for Z, _ in parts]), self._residual, factorised, self.tuning)
         groups = [Z] if len(systems) == 1 else np.hsplit(Z, len(systems))
         return Z, Certificate.sum(
             system.certify(group, multipliers, problem.C)
@@ -104,14 +91,22 @@ class NormalEquationsSolver:
         )
 
     def _residual(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        assert self.rows is not None
+        if self.rows is None:
+            raise ValueError("the rows must be given to correct a solution by them.")
         return self.rows.slopes(Z) - Z / self.rows.C
 
 
+@dataclass(frozen=True, slots=True)
 class DualRidgeSolver:
-    """Cholesky of ``N^(1/2) E E' N^(1/2) + I/C`` (n, n): for fewer rows than unknowns."""
+    """Cholesky of ``N^(1/2) E E' N^(1/2) + I/C`` (n, n): for fewer rows than unknowns.
 
-    name = "dual_ridge"
+    Attributes
+    ----------
+    tuning : see `RidgeSettings`.
+    """
+
+    name: ClassVar[str] = "dual_ridge"
+    tuning: RidgeSettings = DEFAULTS
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -135,11 +130,11 @@ class DualRidgeSolver:
         """Return coefficients (q, k) and multipliers (n, k)."""
         ((B, signs, N),) = replace(problem, chunk_rows=len(problem.labels)).chunks()
         roots = np.sqrt(N)
-        inner = _dense(B @ B.T) + 1.0
+        inner = dense(B @ B.T) + 1.0
         ridge = np.eye(len(roots)) / problem.C
         different = roots[:, :1] if problem.sides.shared else roots
         systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
-        if _worst_condition(systems) < BROKEN_DOWN:
+        if _worst_condition(systems) < self.tuning.broken_down:
             rows = _systems(B, signs, roots, problem.sides.shared)
             parts = [SpectralSystem.of(system, problem.C).solution(system.right) for system in rows]
             Z, multipliers = map(np.hstack, zip(*parts, strict=True))
@@ -153,19 +148,19 @@ class DualRidgeSolver:
             Z = primal(A)
             return roots * (signs - (B @ Z[:-1] - Z[-1])) - A / problem.C
 
-        multipliers = _corrected(_apply(systems, roots * signs), residual, systems)
+        multipliers = _corrected(_apply(systems, roots * signs), residual, systems, self.tuning)
         return primal(multipliers), multipliers
 
 
-def squares_will_fail(rows: ProximalRows) -> bool:
-    """Tell by a sample of the rows whether Cholesky would break down, so that their squares need not be summed."""
+def cholesky_would_fail(rows: ProximalRows, tuning: RidgeSettings = DEFAULTS) -> bool:
+    """Tell by a sample of the rows whether Cholesky would break down, so that no Gram matrices need be summed."""
     n_unknowns = rows.n_features + 1
-    stride = len(rows.labels) // (SAMPLED_ROWS * n_unknowns)
-    if stride < WORTH_SAMPLING:
+    stride = len(rows.labels) // (tuning.sampled_rows * n_unknowns)
+    if stride < tuning.worth_sampling:
         return False
     few, n_classes = rows.thinned(stride), len(rows.sides.signs)
     moments = ClassMoments.of(few.X, few.labels, few.weights, n_classes=n_classes, transform=few.transform)
-    return _worst_condition(_factorised(NormalEquations(moments, rows.sides, rows.C))) < BROKEN_DOWN
+    return _worst_condition(_factorised(NormalEquations(moments, rows.sides, rows.C))) < tuning.broken_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,16 +200,18 @@ def _apply(systems: list[Factorised], right: NDArray[np.float64]) -> NDArray[np.
     return np.column_stack([system.solve(right[:, [r]]) for r, system in enumerate(systems)])
 
 
-def _corrected(point: NDArray[np.float64], residual: Solve, systems: list[Factorised]) -> NDArray[np.float64]:
+def _corrected(
+    point: NDArray[np.float64], residual: Solve, systems: list[Factorised], tuning: RidgeSettings
+) -> NDArray[np.float64]:
     """Correct `point` by residuals until corrections no longer shrink."""
     size = np.inf
-    for _ in range(MAX_CORRECTIONS):
+    for _ in range(tuning.max_corrections):
         correction = _apply(systems, residual(point))
         previous, size = size, float(np.linalg.norm(correction))
         if not size < 0.5 * previous:
             return point
         point = point + correction
-        if size <= NEGLIGIBLE_NEXT * np.linalg.norm(point):
+        if size <= tuning.negligible_next * np.linalg.norm(point):
             return point
     return point
 
@@ -260,13 +257,9 @@ def _systems(
     B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool
 ) -> Iterator[WeightedSystem]:
     """Yield the weighted rows and signs of every problem; of all together where they share the weights."""
-    E = np.column_stack([_dense(B), -np.ones(len(signs))])
+    E = np.column_stack([dense(B), -np.ones(len(signs))])
     if shared:
         yield WeightedSystem(E * roots[:, :1], signs * roots)
     else:
         for d, root in zip(signs.T, roots.T, strict=True):
             yield WeightedSystem(E * root[:, None], (d * root)[:, None])
-
-
-def _dense(matrix: Any) -> NDArray[np.float64]:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polymargin.blocks import added
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
-from polymargin.solvers.ridge.path import SQUARING_SUFFICES, SpectralRidge, decompose
+from polymargin.solvers.linear_algebra import dense
+from polymargin.solvers.ridge.path import SpectralRidge, decompose
+from polymargin.solvers.ridge.settings import DEFAULTS
 
 Chunk = tuple[slice, NDArray[np.float64]]
 """Some rows, and their left-out scores (n_Cs, n, k)."""
@@ -143,7 +144,7 @@ def _through_rows(
 ) -> Iterator[Chunk]:
     """Take ``1 - h`` from the diagonal of ``(C N^(1/2) E E' N^(1/2) + I)^-1``: exact also where h nears one."""
     ((B, signs, _),) = replace(rows, chunk_rows=len(rows.labels)).chunks()
-    inner = _dense(B @ B.T) + 1.0
+    inner = dense(B @ B.T) + 1.0
     scores = np.empty((len(Cs), *signs.shape))
     shared: dict[bytes, tuple] = {}
     for r in range(signs.shape[1]):
@@ -170,12 +171,8 @@ def _principal_axes(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Decompose ``N^(1/2) E E' N^(1/2) = U diag(values) U'``, by the rows where squaring them costs digits."""
     values, U = scipy.linalg.eigh(roots[:, None] * inner * roots)
-    if values[-1] / (max(values[0], 0.0) + 1.0 / largest_C) > SQUARING_SUFFICES:
-        E = np.column_stack([_dense(B), -np.ones(len(roots))])
+    if values[-1] / (max(values[0], 0.0) + 1.0 / largest_C) > DEFAULTS.squaring_suffices:
+        E = np.column_stack([dense(B), -np.ones(len(roots))])
         U, s, _ = scipy.linalg.svd(roots[:, None] * E, full_matrices=False)
         return s**2, U
     return np.maximum(values, 0.0), U
-
-
-def _dense(matrix: Any) -> NDArray[np.float64]:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -1,4 +1,4 @@
-"""Ridge regression for all C at once: one decomposition a problem, then a product for every C.
+"""Ridge regression for all C at once: one decomposition per problem, then a product for every C.
 
 With ``E'N E = V diag(l) V'`` the solution is ``V diag(1 / (l + 1/C)) V'E'N d``. Decomposing the moments
 is quick; where the largest C would show that squaring the rows has cost digits, the rows are decomposed instead.
@@ -11,10 +11,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.proximal import NormalEquations, RowProblem
-from polymargin.solvers.ridge.class_qr import Triangles, class_triangles, weighted_systems
-
-SQUARING_SUFFICES = 1e9
-"""Condition number up to which the decomposition of the moments is accurate enough."""
+from polymargin.solvers.ridge.class_qr import ClassQR, qr_per_class, weighted_systems
+from polymargin.solvers.ridge.settings import DEFAULTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +43,17 @@ def decompose(
     problem: NormalEquations | None,
     rows: RowProblem | None,
     largest_C: float,
-    triangles: Triangles | None = None,
+    class_qr: ClassQR | None = None,
 ) -> list[SpectralRidge]:
     """Decompose the problems by their moments, or by their rows where those are not accurate enough or not given.
 
-    One of both may be missing: without rows the moments have to do, without moments the rows are used, as they are
-    where their `triangles` are at hand.
+    One of both may be missing: without rows the moments have to do, without moments the rows are used, by their
+    `class_qr` if that is at hand.
     """
-    if problem is not None and triangles is None:
+    if problem is not None and class_qr is None:
         bases = [scipy.linalg.eigh(hessian) for hessian in problem.hessians()]
         worst = max(values[-1] / (max(values[0], 0.0) + 1.0 / largest_C) for values, _ in bases)
-        if rows is None or worst <= SQUARING_SUFFICES:
+        if rows is None or worst <= DEFAULTS.squaring_suffices:
             targets = problem.targets()
             groups = [targets] if len(bases) == 1 else targets.T[:, :, None]
             return [
@@ -63,9 +61,10 @@ def decompose(
                 for (values, vectors), group in zip(bases, groups, strict=True)
                 for column in (vectors.T @ group).T
             ]
-    assert rows is not None
+    if rows is None:
+        raise ValueError("one of problem and rows must be given, got None for both.")
     spectra = []
-    for system in weighted_systems(class_triangles(rows) if triangles is None else triangles, rows.sides):
+    for system in weighted_systems(qr_per_class(rows) if class_qr is None else class_qr, rows.sides):
         U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
         spectra += [SpectralRidge(s**2, Vt.T, s * column) for column in (U.T @ system.right).T]
     return spectra

@@ -9,6 +9,7 @@ A step needs six sums over the rows, which add up over chunks: this is all that 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +18,7 @@ from numpy.typing import NDArray
 from polymargin._native.margin_sums import margin_sums as add_margin_sums
 from polymargin.blocks import Blocks, OneBlock, total
 from polymargin.coding import one_vs_rest_signs
-
-MAX_ITER = 100
-SHORTEST_STEP = 1e-9
-THINNED_ROWS = 20_000
-BLOCK_ROWS = 4096  # rows whose scores stay in the processor's cache
+from polymargin.solvers.ridge.settings import DEFAULTS, RidgeSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +69,8 @@ def rows_within_margins(
 ) -> NDArray[np.intp]:
     """Return the rows with a positive multiplier (17) in the problem of some class."""
     within = np.empty(len(scores), dtype=bool)
-    for first in range(0, len(scores), BLOCK_ROWS):
-        part = slice(first, first + BLOCK_ROWS)
+    for first in range(0, len(scores), DEFAULTS.block_rows):
+        part = slice(first, first + DEFAULTS.block_rows)
         signs = one_vs_rest_signs(labels[part], scores.shape[1])
         within[part] = (signs * (scale * scores[part] - offset) < 1.0).any(axis=1)
     return np.flatnonzero(within)
@@ -87,16 +84,18 @@ def refine(
     *,
     scale: NDArray[np.float64] | None = None,
     tol: float = 1e-12,
+    tuning: RidgeSettings = DEFAULTS,
 ) -> Refinement:
     """Minimise (12) for all classes together.
 
     Parameters
     ----------
-    sums_at : returns the sums over all rows at given (scale, offset); called once a step.
+    sums_at : returns the sums over all rows at given (scale, offset); called once per step.
     squared_norms : (k,) of the directions v.
     offset, scale : (k,) where to start; None starts the scale at one.
     C : the paper's nu.
     tol : relative gap at which to stop.
+    tuning : see `RidgeSettings`.
     """
     k = len(offset)
     point = np.vstack([np.ones(k) if scale is None else scale, offset])
@@ -104,7 +103,7 @@ def refine(
     value, gradient, hessian = _model(sums_at(*point), point, ridge, C)
     n_iter = np.zeros(k, dtype=np.intp)
     solved = _gap(gradient, ridge, value) <= tol
-    for _ in range(MAX_ITER):
+    for _ in range(tuning.newton_steps):
         if solved.all():
             break
         n_iter += ~solved
@@ -116,13 +115,13 @@ def refine(
             trial = point + length * step
             trial_value, gradient, trial_hessian = _model(sums_at(*trial), trial, ridge, C)
             short = trial_value > enough - 1e-4 * length * decrease
-            if not short.any() or length.min() < SHORTEST_STEP:
+            if not short.any() or length.min() < tuning.shortest_step:
                 break
             length = np.where(short, 0.5 * length, length)
         # a full step within one piece of the piecewise quadratic ends in its minimum
         same_piece = (trial_hessian == hessian).all(axis=(1, 2)) & (length == 1.0)
         point, value, hessian = trial, trial_value, trial_hessian
-        solved |= same_piece | (_gap(gradient, ridge, value) <= tol) | (length < SHORTEST_STEP)
+        solved |= same_piece | (_gap(gradient, ridge, value) <= tol) | (length < tuning.shortest_step)
     return Refinement(point[0], point[1], n_iter, value, _gap(gradient, ridge, value))
 
 
@@ -173,10 +172,12 @@ def refine_rows(
     squared_norms: NDArray[np.float64],
     offset: NDArray[np.float64],
     C: float,
+    *,
+    tuning: RidgeSettings = DEFAULTS,
 ) -> Refinement:
     """Minimise (12) over rows in memory; the arguments are those of `margin_sums` and `refine`."""
     rows = ScoredRows(scores, labels, weights)
-    return refine_blocks(OneBlock(rows), len(scores), factors, squared_norms, offset, C)
+    return refine_blocks(OneBlock(rows), len(scores), factors, squared_norms, offset, C, tuning=tuning)
 
 
 def refine_blocks(
@@ -186,18 +187,21 @@ def refine_blocks(
     squared_norms: NDArray[np.float64],
     offset: NDArray[np.float64],
     C: float,
+    *,
+    tuning: RidgeSettings = DEFAULTS,
 ) -> Refinement:
     """Minimise (12) over blocks of `ScoredRows`.
 
     Many rows are thinned out first: their optimum is near that of all rows, which saves most passes over them.
     """
     scale = None
-    stride = n_rows // THINNED_ROWS
+    stride = n_rows // tuning.thinned_rows
     if stride > 1:
         few = rows.map(_thinned, stride, keep=True)
-        near = refine(lambda *at: total(few, _sums_of, factors, *at), squared_norms, offset, C)
+        near = refine(lambda *at: total(few, _sums_of, factors, *at), squared_norms, offset, C, tuning=tuning)
         scale, offset = near.scale, near.offset
-    return refine(lambda *at: total(rows, _sums_of, factors, *at), squared_norms, offset, C, scale=scale)
+    sums_at = partial(total, rows, _sums_of, factors)
+    return refine(sums_at, squared_norms, offset, C, scale=scale, tuning=tuning)
 
 
 def _thinned(rows: ScoredRows, stride: int) -> ScoredRows:

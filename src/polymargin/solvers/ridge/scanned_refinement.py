@@ -17,7 +17,6 @@ from polymargin._native.margin_scan import add_listed, mark_listed, scan_margins
 from polymargin.coding import one_vs_rest_signs
 from polymargin.problems.proximal import ProximalRows
 from polymargin.solvers.ridge.refinement import (
-    THINNED_ROWS,
     Refinement,
     ScoredRows,
     Sums,
@@ -25,21 +24,11 @@ from polymargin.solvers.ridge.refinement import (
     refine_rows,
     rows_within_margins,
 )
+from polymargin.solvers.ridge.settings import DEFAULTS, RidgeSettings
 from polymargin.threads import over_ranges
 
-SCANNED_ROWS = 4 * THINNED_ROWS
-"""Number of rows from which on a scan is worth its while."""
-
-REACH = 3.0
-"""How far the first scan reaches, in standard errors of the sample's optimum."""
-
-FURTHER = 2.0
-
-SCAN_HEIGHT = 64  # rows whose scores stay in the cache of the processor
-SCAN_BYTES = 2**22
-"""Memory for the features of rows that are passed over at a time."""
-
 PANEL = 12
+"""Width of the panels of `_native.margin_scan`."""
 
 
 class Lists(NamedTuple):
@@ -104,16 +93,18 @@ def refine_in_memory(
     squared_norms: NDArray[np.float64],
     offset: NDArray[np.float64],
     C: float,
+    *,
+    tuning: RidgeSettings = DEFAULTS,
 ) -> tuple[Refinement, NDArray[np.intp]]:
     """Minimise (12) along directions V (p, k), by scans or over all scores; return also the rows within a margin.
 
     The other arguments are those of `refine`; rows of class c weigh ``rows.weights * factors[c]`` (k,).
     """
     # where every pass would have to compute the features, the scores are worth their memory
-    if len(rows.labels) >= SCANNED_ROWS and rows.transform is None:
-        return refine_by_scans(rows, V, factors, squared_norms, offset, C)
+    if len(rows.labels) >= tuning.scanned_rows and rows.transform is None:
+        return refine_by_scans(rows, V, factors, squared_norms, offset, C, tuning=tuning)
     scored = scored_rows(rows, V)
-    refinement = refine_rows(*scored, factors, squared_norms, offset, C)
+    refinement = refine_rows(*scored, factors, squared_norms, offset, C, tuning=tuning)
     return refinement, rows_within_margins(scored.scores, scored.labels, refinement.scale, refinement.offset)
 
 
@@ -129,19 +120,22 @@ def refine_by_scans(
     squared_norms: NDArray[np.float64],
     offset: NDArray[np.float64],
     C: float,
+    *,
+    tuning: RidgeSettings = DEFAULTS,
 ) -> tuple[Refinement, NDArray[np.intp]]:
     """Do what `refine_in_memory` does, without keeping the scores."""
-    found, middle, reach = _of_sample(rows, V, factors, squared_norms, offset, C)
+    found, middle, reach = _of_sample(rows, V, factors, squared_norms, offset, C, tuning)
     while True:
         before = found
-        scan = scan_rows(rows, V, factors, np.vstack([found.scale, found.offset, middle, reach]))
-        found = refine(scan.sums_at, squared_norms, found.offset, C, scale=found.scale, tol=0.0)
+        point = np.vstack([found.scale, found.offset, middle, reach])
+        scan = scan_rows(rows, V, factors, point, tuning=tuning)
+        found = refine(scan.sums_at, squared_norms, found.offset, C, scale=found.scale, tol=0.0, tuning=tuning)
         steeper = found.scale - before.scale
         # errors move with the scores at their middle, and by the change of the scale around it
         moved = np.abs(np.vstack([steeper, steeper * middle - (found.offset - before.offset)]))
         if (moved <= reach).all():
             return found, scan.support(found.scale, found.offset)
-        reach = np.maximum(FURTHER * reach, 2.0 * moved)
+        reach = np.maximum(tuning.further * reach, 2.0 * moved)
 
 
 def _of_sample(
@@ -151,6 +145,7 @@ def _of_sample(
     squared_norms: NDArray[np.float64],
     offset: NDArray[np.float64],
     C: float,
+    tuning: RidgeSettings,
 ) -> tuple[Refinement, NDArray[np.float64], NDArray[np.float64]]:
     """Minimise (12) over evenly spaced rows.
 
@@ -158,10 +153,10 @@ def _of_sample(
     from this one: in the scale, and in the level of the errors at the mean scores. Both are estimated as for a
     least-squares line through the rows within the margin, in which the errors of slope and level are independent.
     """
-    few = rows.thinned(max(1, len(rows.labels) // THINNED_ROWS))
+    few = rows.thinned(max(1, len(rows.labels) // tuning.thinned_rows))
     anywhere = np.vstack([np.zeros((4, len(offset))), np.full(len(offset), np.inf)])
-    scan = scan_rows(few, V, factors, anywhere)
-    found = refine(scan.sums_at, squared_norms, offset, C)
+    scan = scan_rows(few, V, factors, anywhere, tuning=tuning)
+    found = refine(scan.sums_at, squared_norms, offset, C, tuning=tuning)
     squares, _, _, scores_squared, scores, total = scan.sums_at(found.scale, found.offset)
     tiny = np.finfo(np.float64).tiny
     middle = scores / np.maximum(total, tiny)
@@ -170,7 +165,7 @@ def _of_sample(
     variance = weight_of_a_row * squares / np.maximum(total, tiny)
     ridge = np.where(squared_norms > 0, squared_norms, 1.0)
     spread = np.maximum(scores_squared - middle * scores, 0.0)
-    reach = REACH * np.sqrt(variance / np.vstack([spread + ridge / C, total + 1.0 / C]))
+    reach = tuning.reach * np.sqrt(variance / np.vstack([spread + ridge / C, total + 1.0 / C]))
     return found, middle, np.minimum(reach, np.vstack([np.abs(found.scale), np.ones(len(offset))]))
 
 
@@ -179,6 +174,8 @@ def scan_rows(
     V: NDArray[np.float64],
     factors: NDArray[np.float64],
     point: NDArray[np.float64],
+    *,
+    tuning: RidgeSettings = DEFAULTS,
 ) -> Scan:
     """Pass over the rows once; `point` (5, k) is that of `scan_margins`."""
     k, n = V.shape[1], len(rows.labels)
@@ -192,7 +189,7 @@ def scan_rows(
     within = np.empty(n, dtype=np.uint8)
 
     def scan_range(part: slice) -> tuple[NDArray[np.float64], list[Lists]]:
-        return _scan_range(rows.part(part), part.start, V, panels, tables, within[part])
+        return _scan_range(rows.part(part), part.start, V, panels, tables, within[part], tuning)
 
     sums, lists = zip(*over_ranges(scan_range, n), strict=True)
     return Scan(sum(sums)[:, :k], within.view(np.bool_), [one for some in lists for one in some])
@@ -205,11 +202,12 @@ def _scan_range(
     panels: NDArray[np.float64],
     tables: tuple[NDArray[np.float64], ...],
     within: NDArray[np.uint8],
+    tuning: RidgeSettings,
 ) -> tuple[NDArray[np.float64], list[Lists]]:
     """Return the sums (5, width) and lists of rows, numbered from `start`; fill in which are `within` a margin."""
     width = tables[0].shape[1]
-    height = min(len(within), max(SCAN_HEIGHT, SCAN_BYTES // (8 * max(1, len(V)))))
-    room = np.empty((SCAN_HEIGHT, width)), np.empty((2, SCAN_HEIGHT, 4), dtype=np.int64)
+    height = min(len(within), max(tuning.scan_height, tuning.scan_bytes // (8 * max(1, len(V)))))
+    room = np.empty((tuning.scan_height, width)), np.empty((2, tuning.scan_height, 4), dtype=np.int64)
     sums, lists = np.zeros((5, width)), [Lists.empty(width, 2 * height)]
     for chunk, B in replace(rows, chunk_rows=height).features():
         # the scores of sparse rows are ready; it is left to multiply them by the identity

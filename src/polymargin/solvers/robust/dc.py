@@ -35,19 +35,7 @@ from polymargin.solvers.contract import (
 )
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.robust.proximal_newton import ProximalNewton
-
-START_TOL = 1e-2
-"""Gap to which a machine that only serves as a start is solved."""
-
-BOOSTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Multiples of a step tried beyond its end."""
-
-
-INTERIOR_POINT_UNKNOWNS = 2000
-"""Unknowns (features + 1)(k - 1) up to which the interior point is preferred where there are features."""
-
-SMALL_PROBLEM = 300
-"""Unknowns up to which a kernel of any rank is given to the interior point."""
+from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
 
 
 class DCAlgorithm:
@@ -58,8 +46,8 @@ class DCAlgorithm:
     def __init__(self, convex: Solver, max_steps: int):
         self.convex = convex
         self.max_steps = max_steps
-        # it does not mind starts at bounds, such as the solution of the step before
-        self.go_on = isinstance(convex, ProximalNewton)
+        # then the solution of a step is the start of the next
+        self.go_on = getattr(convex, "starts_at_bounds", False)
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -115,19 +103,19 @@ class DCAlgorithm:
             return progress.finish(point, problem.certify(point))
 
 
-def convex_solver(problem: RobustProblem) -> Solver:
+def convex_solver(problem: RobustProblem, tuning: RobustSettings = DEFAULTS) -> Solver:
     """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
 
     Smooth losses always go to the interior point, on as many features as the kernel's rank needs.
     """
     gram, n_classes = problem.gram, problem.weight.shape[1]
-    at_most = INTERIOR_POINT_UNKNOWNS // (n_classes - 1)
+    at_most = tuning.interior_point_unknowns // (n_classes - 1)
     smooth = problem.loss != "hinge"
     if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):
         return InteriorPoint()
-    most = min(max(gram.n // 4, SMALL_PROBLEM // (n_classes - 1)), at_most, gram.n + 1)
+    most = min(max(gram.n // 4, tuning.small_problem // (n_classes - 1)), at_most, gram.n + 1)
     factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most)
-    return InteriorPoint(factor) if factor.shape[1] < most or smooth else ProximalNewton()
+    return InteriorPoint(factor) if factor.shape[1] < most or smooth else ProximalNewton(tuning)
 
 
 def _step_settings(
@@ -139,7 +127,7 @@ def _step_settings(
     """
     tol, reference = 0.1 * settings.tol, None
     if not exactly and previous is None:
-        tol = max(tol, START_TOL)
+        tol = max(tol, DEFAULTS.start_tol)
     elif not exactly and previous is not None:
         reference = previous.objective - constant
     left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
@@ -158,7 +146,7 @@ def _scores_of(problem: RobustProblem | PartitionedRobust, point: RobustPoint) -
 def _farthest(objective_at: Callable[[float], float], objective: float) -> float:
     """Return the multiple of a step up to which the objective falls beyond its end; zero for none."""
     best = 0.0
-    for length in BOOSTS:
+    for length in DEFAULTS.boosts:
         value = objective_at(length)
         if value >= objective:
             break

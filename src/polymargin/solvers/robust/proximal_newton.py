@@ -14,7 +14,7 @@ for solving Lasso problems. SIAM J. Optimization 28, 433-458.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -27,19 +27,21 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.hinge._slots import Array, SimplexSlots, row_sums
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.interior_point import InteriorPoint
-
-START_UNKNOWNS = 400
-"""Size (rank + 1)(k - 1) of the low-rank problem whose solution is the start where none is given."""
-
-NEWTON_STEPS = 25
-GROWTH = 5.0
-SMALLEST_SIGMA = 1e-8
+from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
 
 
+@dataclass(frozen=True, slots=True)
 class ProximalNewton:
-    """Proximal semismooth Newton on problems over simplices; any Gram provider, O(n^2 k) a step and O(free^3)."""
+    """Proximal semismooth Newton on problems over simplices; any Gram provider, O(n^2 k) a step and O(free^3).
 
-    name = "proximal_newton"
+    Attributes
+    ----------
+    tuning : see `RobustSettings`.
+    """
+
+    name: ClassVar[str] = "proximal_newton"
+    starts_at_bounds: ClassVar[bool] = True
+    tuning: RobustSettings = DEFAULTS
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -54,7 +56,7 @@ class ProximalNewton:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` from `start`, by default from the solution on a low-rank part of the kernel."""
-        model = _Model(problem)
+        model, tuning = _Model(problem, self.tuning), self.tuning
         point = _low_rank_start(model, settings) if start is None else start
         state = model.state(model.slots.from_dual(point.dual), point.intercept)
         certificate = problem.certify(point)
@@ -66,8 +68,9 @@ class ProximalNewton:
                     break
                 moved, steps = _proximal_step(model, state, sigma, progress)
                 if moved is None:
-                    sigma, refused = sigma / GROWTH, refused + 1
-                    if sigma < SMALLEST_SIGMA * model.slots.weight.mean() or refused > 20:
+                    sigma, refused = sigma / tuning.growth, refused + 1
+                    smallest = tuning.smallest_sigma * float(model.slots.weight.mean())
+                    if sigma < smallest or refused > tuning.failed_steps:
                         progress.status = Status.STALLED
                         break
                     continue
@@ -79,11 +82,11 @@ class ProximalNewton:
                     refused = 0
                 else:
                     refused += 1
-                    if refused > 8:
+                    if refused > tuning.idle_steps:
                         progress.status = Status.STALLED
                         break
-                if steps <= NEWTON_STEPS // 2:
-                    sigma *= GROWTH
+                if steps <= tuning.newton_steps // 2:
+                    sigma *= tuning.growth
             return progress.finish(point, certificate)
 
 
@@ -100,8 +103,9 @@ class _State:
 class _Model:
     """What stays fixed: slots, tilt, the zero-sum basis of the intercept."""
 
-    def __init__(self, problem: HingeProblem):
+    def __init__(self, problem: HingeProblem, tuning: RobustSettings):
         self.problem = problem
+        self.tuning = tuning
         self.gram = problem.gram
         self.slots = SimplexSlots(simplices(problem.losses, "The proximal Newton method"))
         k = problem.losses.n_classes
@@ -126,7 +130,7 @@ def _proximal_step(model: _Model, state: _State, sigma: float, progress: Progres
     centre, R, H, b = state.alpha, state.R, state.H, state.intercept
     alpha, value = _envelope(model, centre, sigma, R, H, b)
     scale = float(np.abs(model.slots.weight).sum())
-    for step in range(1, NEWTON_STEPS + 1):
+    for step in range(1, model.tuning.newton_steps + 1):
         if progress.out_of_time():
             return None, step
         residual = R + model.tilt + model.slots.gather(alpha)
@@ -153,7 +157,7 @@ def _proximal_step(model: _Model, state: _State, sigma: float, progress: Progres
             if length < 1e-6:
                 return None, step
         (R, H, b), value = trial, trial_value
-    return None, NEWTON_STEPS
+    return None, model.tuning.newton_steps
 
 
 def _envelope(model: _Model, centre: Array, sigma: float, R: Array, H: Array, b: Array) -> tuple[Array, float]:
@@ -237,7 +241,7 @@ def project_on_simplices(points: Array, sizes: Array) -> Array:
 def _low_rank_start(model: _Model, settings: Settings) -> HingePoint:
     """Solve the problem roughly on the leading part of the kernel, and move what is nearly zero to zero."""
     problem, slots = model.problem, model.slots
-    rank = max(2, min(problem.gram.n, START_UNKNOWNS // (problem.losses.n_classes - 1)))
+    rank = max(2, min(problem.gram.n, model.tuning.start_unknowns // (problem.losses.n_classes - 1)))
     rough = replace(problem, gram=FeatureGram(pivoted_cholesky(problem.gram, rank)))
     solution = InteriorPoint().solve(rough, Settings(max(1e-4, settings.tol), 60, settings.time_limit))
     alpha = slots.from_dual(solution.point.dual)

@@ -11,8 +11,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
 from polymargin.solvers.shared.bounded import bounded_quadratic
 from polymargin.solvers.shared.relation_step import relation_step
-
-STALLED_ROUNDS = 50
+from polymargin.solvers.shared.settings import DEFAULTS
 
 
 class AlternationSolver:
@@ -84,10 +83,10 @@ class AlternationSolver:
 
 
 def has_stalled(progress: Progress) -> bool:
-    """Tell whether the last `STALLED_ROUNDS` have not lowered the objective by more than rounding."""
-    if len(progress.history) <= STALLED_ROUNDS:
+    """Tell whether the last `DEFAULTS.stalled_rounds` have not lowered the objective by more than rounding."""
+    if len(progress.history) <= DEFAULTS.stalled_rounds:
         return False
-    before, now = progress.history[-1 - STALLED_ROUNDS].primal, progress.history[-1].primal
+    before, now = progress.history[-1 - DEFAULTS.stalled_rounds].primal, progress.history[-1].primal
     return bool(before - now <= np.finfo(np.float64).eps * abs(now))
 
 

@@ -10,11 +10,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.shared import Formulation, TaskMoments
-
-CG_TOLERANCE = 1e-12
-CG_ITERATIONS = 2_000
-DENSE_AT_MOST = 400
-"""Unknowns up to which a W-step of one-vs-one is one dense system."""
+from polymargin.solvers.linear_algebra import conjugate_gradients
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
 class BaseStep(Protocol):
@@ -27,7 +24,7 @@ class BaseStep(Protocol):
         ...
 
     def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return ``W'A'AW``, (b, b) or one a task (p, b, b), and ``W'A'Y`` (b, p)."""
+        """Return ``W'A'AW``, (b, b) or one per task (p, b, b), and ``W'A'Y`` (b, p)."""
         ...
 
     def residual(
@@ -45,9 +42,9 @@ class BaseStep(Protocol):
         ...
 
 
-def make_base_step(tasks: TaskMoments) -> "BaseStep":
+def make_base_step(tasks: TaskMoments, tuning: SharedSettings = DEFAULTS) -> "BaseStep":
     """Choose the W-step: in the eigenbasis of A'A where all tasks see the same rows."""
-    return CommonBaseStep(tasks) if tasks.is_common else GroupedBaseStep(tasks)
+    return CommonBaseStep(tasks) if tasks.is_common else GroupedBaseStep(tasks, tuning)
 
 
 class CommonBaseStep:
@@ -123,8 +120,9 @@ class GroupedBaseStep:
     conjugate gradients preconditioned by the Sylvester equation of the sum of the G_c and the mean of the H_c.
     """
 
-    def __init__(self, tasks: TaskMoments):
+    def __init__(self, tasks: TaskMoments, tuning: SharedSettings = DEFAULTS):
         self.tasks = tasks
+        self.tuning = tuning
         values, self.vectors = scipy.linalg.eigh(tasks.grams.sum(axis=0))
         self.values = np.maximum(values, 0.0)
 
@@ -138,7 +136,7 @@ class GroupedBaseStep:
         mixes = np.einsum("bl,gl,al->gba", M, self.tasks.member, M)
         right = self.tasks.cross @ M.T
         q, b = right.shape
-        if q * b <= DENSE_AT_MOST:
+        if q * b <= self.tuning.dense_unknowns:
             system = sum(np.kron(gram, mix) for gram, mix in zip(grams, mixes, strict=True)) + np.eye(q * b) / C
             return scipy.linalg.solve(system, right.ravel(), assume_a="pos").reshape(q, b)
 
@@ -151,7 +149,10 @@ class GroupedBaseStep:
         def precondition(residual: NDArray[np.float64]) -> NDArray[np.float64]:
             return self.vectors @ ((self.vectors.T @ residual @ rotation) / divisor) @ rotation.T
 
-        return _conjugate_gradients(apply, precondition, right, start)
+        tolerance = self.tuning.cg_tolerance * float(np.linalg.norm(right))
+        return conjugate_gradients(
+            apply, precondition, right, start=start, tolerance=tolerance, max_steps=self.tuning.cg_steps
+        )
 
     def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ``W'A_l'A_l W`` of every task and ``W'A'Y``."""
@@ -177,23 +178,3 @@ class GroupedBaseStep:
     def restore(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return W, which is in the coordinates of the data already."""
         return W
-
-
-def _conjugate_gradients(apply, precondition, right, start):
-    """Solve ``apply(W) = right`` for a symmetric positive definite operator on matrices."""
-    W = precondition(right) if start is None else start.copy()
-    residual = right - apply(W)
-    direction = preconditioned = precondition(residual)
-    energy = np.vdot(residual, preconditioned)
-    target = CG_TOLERANCE * np.linalg.norm(right)
-    for _ in range(CG_ITERATIONS):
-        if np.linalg.norm(residual) <= target:
-            break
-        image = apply(direction)
-        step = energy / np.vdot(direction, image)
-        W += step * direction
-        residual -= step * image
-        preconditioned = precondition(residual)
-        previous, energy = energy, np.vdot(residual, preconditioned)
-        direction = preconditioned + (energy / previous) * direction
-    return W

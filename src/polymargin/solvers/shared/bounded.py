@@ -9,11 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin._native.pivoting import pivot
-
-PATIENCE = 3
-"""Full exchanges allowed without a drop in the number of variables on the wrong side."""
-
-MAX_ROUNDS = 10_000
+from polymargin.solvers.shared.settings import DEFAULTS
 
 
 def bounded_quadratic(
@@ -30,7 +26,7 @@ def bounded_quadratic(
     Parameters
     ----------
     Q : (b, b), one positive definite matrix for all programs, or (p, b, b).
-    R, lower, upper : (b, p), one column a program.
+    R, lower, upper : (b, p), one column per program.
     start : (b, p) the solution of a similar program, which is at the bounds that are tried first.
     """
     if Q.ndim == 2:
@@ -47,7 +43,9 @@ def bounded_quadratic(
         )
         sides, free = np.empty((2, b), dtype=np.intc), np.empty(b, dtype=np.intp)
         work = np.empty((b, b))
-        solved = pivot(matrices, right, low, high, solution, sides, work, free, PATIENCE, MAX_ROUNDS)
+        solved = pivot(
+            matrices, right, low, high, solution, sides, work, free, DEFAULTS.pivot_patience, DEFAULTS.pivot_rounds
+        )
         if solved < len(outside):
             raise np.linalg.LinAlgError("a bounded quadratic program is not positive definite")
         M[:, outside] = solution.T

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, accepts_kinds
-
-CHECK_EVERY = 10
+from polymargin.solvers.shared.settings import DEFAULTS
 
 
 class ProximalGradient:
@@ -42,7 +41,7 @@ class ProximalGradient:
                 following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2
                 ahead = moved + (momentum - 1.0) / following * (moved - Z)
                 Z, momentum = moved, following
-                if iteration % CHECK_EVERY == 0:
+                if iteration % DEFAULTS.check_every == 0:
                     certificate = problem.certify(Z)
                     progress.record(certificate.primal, certificate.dual)
                     if certificate.gap <= settings.tol:

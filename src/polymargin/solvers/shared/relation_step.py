@@ -6,9 +6,7 @@ from numpy.typing import NDArray
 
 from polymargin.relations import RelationSet
 from polymargin.solvers.shared.bounded import bounded_quadratic
-
-ADMM_TOLERANCE = 1e-13
-ADMM_ITERATIONS = 20_000
+from polymargin.solvers.shared.settings import DEFAULTS
 
 
 def relation_step(
@@ -72,7 +70,7 @@ def semidefinite_step(
     prices = [np.zeros_like(free) for _ in projections]  # scaled multipliers
     rho = 2.0 * np.sqrt((values[0].clip(0.0) + kappa) * (values[-1] + kappa))
     scale = max(1.0, float(np.abs(free).max()))
-    for iteration in range(ADMM_ITERATIONS):
+    for iteration in range(DEFAULTS.admm_iterations):
         targets = sum((copy - price for copy, price in zip(copies, prices, strict=True)), np.zeros_like(free))
         M = _sylvester(values, vectors, right + rho * targets, 2.0 * kappa + len(copies) * rho)
         previous = copies
@@ -80,9 +78,9 @@ def semidefinite_step(
         prices = [price + M - copy for price, copy in zip(prices, copies, strict=True)]
         apart = max(float(np.abs(M - copy).max()) for copy in copies)
         moved = max(float(np.abs(new - old).max()) for new, old in zip(copies, previous, strict=True))
-        if max(apart, moved) <= ADMM_TOLERANCE * scale:
+        if max(apart, moved) <= DEFAULTS.admm_tolerance * scale:
             break
-        if iteration % 50 == 49 and iteration < ADMM_ITERATIONS // 2:
+        if iteration % 50 == 49 and iteration < DEFAULTS.admm_iterations // 2:
             factor = float(np.clip(np.sqrt(apart / max(moved, 1e-300)), 0.2, 5.0))
             rho, prices = rho * factor, [price / factor for price in prices]
     return copies[0], -rho * prices[0]

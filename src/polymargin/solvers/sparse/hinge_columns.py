@@ -10,7 +10,7 @@ from polymargin.problems.hinge import PolyhedralLosses, hinges, simplices
 
 @dataclass(frozen=True, slots=True)
 class HingeColumns:
-    """The columns of the master: one a hinge, with multiplier u_m and ``R = -sum_m u_m e_example direction'``."""
+    """The columns of the master, one per hinge: its multiplier u_m, ``R = -sum_m u_m e_example direction'``."""
 
     example: NDArray[np.intp]
     slot: NDArray[np.intp]

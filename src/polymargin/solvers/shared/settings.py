@@ -1,0 +1,32 @@
+"""What tunes the solvers of shared structure and of the trace norm."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSettings:
+    """Tuning of the alternation, its two steps and the proximal gradient; none of it changes what is certified.
+
+    Attributes
+    ----------
+    stalled_rounds : rounds without progress after which the alternation stops.
+    dense_unknowns : unknowns up to which a W-step of one-vs-one is one dense system.
+    cg_tolerance, cg_steps : relative residual and limit of the conjugate gradients of larger W-steps.
+    pivot_patience : full exchanges of an M-step allowed without a drop in the number of variables beyond a bound.
+    pivot_rounds : limit of the rounds of exchanges.
+    admm_tolerance, admm_iterations : relative change and limit of semidefinite M-steps.
+    check_every : proximal gradient iterations between two certificates.
+    """
+
+    stalled_rounds: int = 50
+    dense_unknowns: int = 400
+    cg_tolerance: float = 1e-12
+    cg_steps: int = 2_000
+    pivot_patience: int = 3
+    pivot_rounds: int = 10_000
+    admm_tolerance: float = 1e-13
+    admm_iterations: int = 20_000
+    check_every: int = 10
+
+
+DEFAULTS = SharedSettings()
