@@ -26,7 +26,6 @@ from polymargin.problems.hinge import (
     Loss,
     Losses,
     PartitionedHinge,
-    PolyhedralLosses,
     check_loss_argument,
     loss_of,
 )
@@ -381,7 +380,7 @@ class MulticategorySVC(KernelClassifier):
         support = np.flatnonzero(R.any(axis=1))
         rows = merged.restricted(support, pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
-        if not isinstance(losses, PolyhedralLosses):
+        if not losses.is_compiled:
             return None
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
