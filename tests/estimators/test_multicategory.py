@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from polymargin import MulticategorySVC
 from tests.simulate import blobs
@@ -169,3 +170,26 @@ def test_rows_computed_on_demand_give_the_same_machine(data):
 def test_verbose_prints_a_line_an_iteration(data, capsys):
     MulticategorySVC(verbose=True).fit(*data)
     assert "[MulticategorySVC] iteration 1: primal" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weights_repetition_and_order_are_the_same_problem_to_the_last_bit_at_any_tolerance(loss, kernel):
+    rng = np.random.default_rng(0)
+    X, y = blobs(rng, 90, 3, 3)
+    weight = rng.integers(0, 4, len(y))
+    model = MulticategorySVC(loss=loss, kernel=kernel, tol=0.1)
+    weighted = clone(model).fit(X, y, sample_weight=weight)
+    order = rng.permutation(int(weight.sum()))
+    repeated = clone(model).fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
+    np.testing.assert_array_equal(weighted.decision_function(X), repeated.decision_function(X))
+    assert weighted.certificate_ == repeated.certificate_
+
+
+def test_the_tolerance_is_what_is_solved_to():
+    X, y = blobs(np.random.default_rng(0), 900, 3, 6)
+    rough, middling, fine = (
+        sum(row.work for row in MulticategorySVC(tol=tol).fit(X, y).trace_) for tol in (1e-1, 1e-3, 1e-5)
+    )
+    assert rough < 0.5 * middling
+    assert middling < 0.7 * fine

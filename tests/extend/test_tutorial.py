@@ -1,4 +1,4 @@
-"""The penalty of the tutorial, in a problem that CVXPY solves too."""
+"""The parts that the tutorials write, in problems that others solve too."""
 
 import importlib.util
 from pathlib import Path
@@ -6,9 +6,10 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.kernel_ridge import KernelRidge
 
-from polymargin import SparseSVC
-from polymargin.extend import check_penalty
+from polymargin import MulticategorySVC, SparseSVC
+from polymargin.extend import check_loss, check_penalty, check_solver
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "extend"
 
@@ -41,3 +42,29 @@ def test_the_new_penalty_keeps_the_contract_and_is_solved(k):
     )
     assert model.converged_
     assert model.certificate_.primal == pytest.approx(program.solve(solver=cp.CLARABEL), rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_new_loss_keeps_the_contract_and_is_kernel_ridge_regression_of_the_codes(k):
+    loss = from_tutorial("distance_loss").DistanceLoss()
+    check_loss(loss, n_classes=k)
+    rng = np.random.default_rng(k)
+    y = np.arange(40) % k
+    X = rng.normal(size=(40, 2)) + y[:, None]
+    model = MulticategorySVC(0.7, loss=loss, gamma=0.5, fit_intercept=False, tol=1e-8).fit(X, y)
+    codes = (k * np.eye(k)[y] - 1.0) / (k - 1)
+    ridge = KernelRidge(alpha=1.0 / 1.4, kernel="rbf", gamma=0.5).fit(X, codes).predict(X)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores, ridge if k > 2 else ridge[:, 1], atol=1e-5)
+
+
+def test_the_new_solver_keeps_the_contract_and_finds_our_optimum():
+    solver = from_tutorial("dual_ascent").DualAscent()
+    check_solver(solver)
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    X = rng.normal(size=(30, 2)) + y[:, None]
+    for loss in ("lee", "adm", "lee_squared", "logistic"):
+        model = MulticategorySVC(loss=loss, fit_intercept=False, solver=solver, tol=1e-6).fit(X, y)
+        ours = MulticategorySVC(loss=loss, fit_intercept=False, tol=1e-8).fit(X, y)
+        assert model.certificate_.primal == pytest.approx(ours.certificate_.primal, rel=1e-5)

@@ -26,7 +26,6 @@ from polymargin.problems.hinge import (
     Loss,
     Losses,
     PartitionedHinge,
-    PolyhedralLosses,
     check_loss_argument,
     loss_of,
 )
@@ -36,6 +35,8 @@ from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 
+MERGED_ROWS = 5000
+"""Rows up to which equal ones are found in no time, whatever the kernel."""
 SCORES_TO_CHECK = 2**22
 """Kernel values at most, about, that comparing a model with what was certified may cost."""
 
@@ -185,6 +186,8 @@ class MulticategorySVC(KernelClassifier):
     array([0, 1, 2])
     """
 
+    _fit_record: FitRecord
+
     def __init__(
         self,
         C=1.0,
@@ -247,6 +250,9 @@ class MulticategorySVC(KernelClassifier):
         settings = self._check_arguments()
         data = self._data(X, y, sample_weight)
         check_costs_of_loss(self.loss, data.costs)
+        n_rows = data.n_rows
+        if not isinstance(data, PartitionedSet) and self._is_merged(data):
+            data = data.merged(pairwise=self._is_pairwise())[0]
         kernel, nystroem = self._kernel_of(data)
         if isinstance(data, PartitionedSet):
             return self._fit_partitions(data, kernel, nystroem, settings)
@@ -256,9 +262,21 @@ class MulticategorySVC(KernelClassifier):
         problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
         solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
+        record = self._fit_record
+        self._fit_record = FitRecord(record.labels, record.costs, n_rows, record.coefficients)
         self.intercept_ = solution.point.intercept
         self._conclude(self._as_stored(solution, problem, data.X), settings.tol)
         return self
+
+    def _is_merged(self, data: TrainingSet) -> bool:
+        """Tell whether equal rows are made one first, so that weights are repetition to the last bit.
+
+        Not where that takes time or memory of its own (many rows of a linear machine, a large matrix given),
+        nor where landmarks are drawn among the rows in the order given.
+        """
+        if self.landmarks is not None:
+            return False
+        return data.n_rows <= MERGED_ROWS or not (self.kernel == "linear" or self._is_pairwise())
 
     def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
         """Return the solution with the certificate of the scores that the model will give.
@@ -348,12 +366,15 @@ class MulticategorySVC(KernelClassifier):
     def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
         """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
 
-        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, and for
-        losses without an active set.
+        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, for losses
+        without an active set, and for linear machines of fewer features than rows: their few free multipliers pin
+        all scores, so that a frozen active set is far from a refit.
         """
         if self.support_ is None:
             return None
         data = self._training_set(X, y, sample_weight, reset=False)
+        if self.kernel == "linear" and self.landmarks is None and data.n_features < data.n_rows:
+            return None
         everyone = np.zeros((len(y), data.n_classes))
         everyone[self.support_] = self._fit_record.coefficients
         merged, place = data.merged(pairwise=self._is_pairwise())
@@ -362,7 +383,7 @@ class MulticategorySVC(KernelClassifier):
         support = np.flatnonzero(R.any(axis=1))
         rows = merged.restricted(support, pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
-        if not isinstance(losses, PolyhedralLosses):
+        if not losses.is_compiled:
             return None
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None

@@ -160,8 +160,8 @@ def _centres(X: Any, n_centres: int, weights: NDArray[np.float64] | None, rng: n
 def row_keys(X: Any) -> list[bytes]:
     """Return for every row bytes that are the same for equal rows, zeros being equal whatever their sign."""
     if not sparse.issparse(X):
-        return [row.tobytes() for row in np.ascontiguousarray(X + 0.0)]
-    X = sparse.csr_array(X, copy=True)
+        return [row.tobytes() for row in np.ascontiguousarray(X + 0.0, dtype=np.float64)]
+    X = sparse.csr_array(X, copy=True, dtype=np.float64)
     X.sum_duplicates()
     X.eliminate_zeros()
     spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)

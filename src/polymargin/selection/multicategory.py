@@ -158,10 +158,10 @@ class MarginSearch(MarginClassifier):
         settings, data = machine._prepare(X, y, sample_weight)
         if isinstance(self.criterion, str):
             data, _ = data.merged(pairwise=machine._is_pairwise())
-        brief = settings
+        coarse = settings
         if self.search_tol is not None:
-            brief = replace(settings, tol=max(settings.tol, float(self.search_tol)), brief=True)
-        grid = _Grid(machine, data, self.criterion, Cs, brief)
+            coarse = replace(settings, tol=max(settings.tol, float(self.search_tol)))
+        grid = _Grid(machine, data, self.criterion, Cs, coarse)
         kernels = self._kernels(machine, data)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(grid.search_width)(kernel) for kernel in kernels

@@ -56,16 +56,14 @@ class Settings:
     """When to stop: relative gap, number of (outer) iterations, seconds.
 
     With the objective of a `reference` point, a step of a longer algorithm may also stop when it has made most of
-    the improvement on that point that is provably possible. Where the last digits are cheap solvers take them
-    beyond the tolerance, unless told to be `brief`. `work` limits the counted work, in the seconds that it stands
-    for (see `effort`): who calls several methods allots it.
+    the improvement on that point that is provably possible. `work` limits the counted work, in the seconds that it
+    stands for (see `effort`): who calls several methods allots it.
     """
 
     tol: float = 1e-4
     max_iter: int = 10_000
     time_limit: float | None = None
     reference: float | None = None
-    brief: bool = False
     work: float | None = None
 
     def tolerance(self, primal: float) -> float:

@@ -20,7 +20,7 @@ from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
 from polymargin.solvers.hinge.general import GeneralNewton
-from polymargin.solvers.hinge.interior_point import InteriorPoint, operations_per_iteration
+from polymargin.solvers.hinge.interior_point import ENTRIES_VISITED, InteriorPoint, operations_per_iteration
 from polymargin.solvers.hinge.kernel_interior import seconds_to_solve
 
 METHODS: dict[str, type] = {
@@ -52,7 +52,8 @@ class Policy:
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
     descent_sweeps : that block descent is expected to need on easy problems.
     working_set_passes : passes of the working sets' steps over the kernel matrix, per class.
-    newton_steps, newton_products : steps of the proximal Newton method, and all its products with the features.
+    newton_steps, newton_products, newton_entries : steps of the proximal Newton method, all its products with the
+        features, and all its passes over examples and classes.
     patience : how often its predicted work a method may do.
     shortest : work, in seconds, that every method may do.
     rates : of operations.
@@ -65,8 +66,9 @@ class Policy:
     interior_iterations: tuple[int, int] = (18, 42)
     descent_sweeps: int = 60
     working_set_passes: float = 30.0
-    newton_steps: int = 40
-    newton_products: float = 320.0
+    newton_steps: int = 80
+    newton_products: float = 640.0
+    newton_entries: float = 1500.0
     patience: float = 2.5
     shortest: float = 0.1
     rates: Rates = RATES
@@ -98,6 +100,7 @@ class Policy:
         if falls_apart or (p + 1) * (k - 1) <= self.interior_unknowns:
             products, factors = operations_per_iteration(n, p + 1, k, k if single else k * (k - 1) // 2)
             once = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
+            once += self.rates.seconds("entry", ENTRIES_VISITED * (2.0 if single else 1.0) * n * k)
             found.append((InteriorPoint(), self.interior_iterations[0 if single else 1] * once))
         if n <= self.gram_rows:
             gram = self.rates.seconds("product", float(n) * _stored(problem))
@@ -108,6 +111,7 @@ class Policy:
             products = self.newton_products * _stored(problem) * k + self.newton_steps * k * float(rows) * p**2
             factors = self.newton_steps * k * p**3 / 3.0
             work = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
+            work += self.rates.seconds("entry", self.newton_entries * n * k)
             found.append((FeatureNewton(), work))
         return [Stage(method, work, max(self.patience * work, self.shortest)) for method, work in found]
 

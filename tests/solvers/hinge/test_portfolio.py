@@ -122,7 +122,9 @@ def test_a_solver_of_ones_own():
 
 def test_what_cannot_be_solved_so_is_refused():
     X, labels = separable(60, 5, 3)
-    with pytest.raises(ValueError, match=r"solver must be .*\['decomposition'\] for this problem, got 'simplex'"):
+    with pytest.raises(
+        ValueError, match=r"solver must be .*\['decomposition'.*\] for this problem, got 'simplex'"
+    ):
         MulticategorySVC(solver="simplex").fit(X, labels)
     with pytest.raises(ValueError, match="'block_descent' cannot take this problem: it takes a FeatureGram"):
         MulticategorySVC(solver="block_descent").fit(X, labels)

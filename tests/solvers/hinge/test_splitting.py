@@ -22,7 +22,7 @@ def problem_of(seed, n, k, C, *, fit_intercept=True, scale=1.0):
 
 
 def rough_point(problem):
-    return Decomposition(working_set=40).solve(problem, Settings(tol=0.3, max_iter=3, brief=True)).point
+    return Decomposition(working_set=40).solve(problem, Settings(tol=0.3, max_iter=3)).point
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -30,10 +30,13 @@ from polymargin.solvers.hinge.splitting import Splitting, seconds_to_split
 from polymargin.solvers.hinge.working_set import Burst, InnerLoop
 
 EXACT = 1e-12
-"""Relative gap to which small problems are solved whatever the tolerance, so that weights mean repetition."""
+"""Relative gap beyond which there is nothing but rounding error."""
 SMALL = 1000
-SMALL_GAP = 1e-3
-"""Relative gap of small problems that the working sets reach in less time than Newton steps from further away."""
+"""Examples up to which Newton steps are cheap enough to end without splitting."""
+FINE = 1e-6
+"""Tolerance from which on Newton steps go to rounding error, which takes them one or two more."""
+COARSE = 1e-3
+"""Tolerance from which on the interior point on the matrix itself comes near sooner than Newton steps."""
 CHEAP_SECONDS = 0.1
 MAX_FREE = 3000
 SECONDS_A_STEP, SECONDS_AN_UPDATE, SECONDS_A_ROUND = 1.2e-9, 0.2e-9, 20e-9
@@ -124,7 +127,7 @@ class _Run(KernelPoint):
         self.work = 0.0
         self.trail: deque[tuple[float, float]] = deque(maxlen=6)
         self.rounds_without_gain = 0
-        self.reached_at: float | None = None
+        self.within_tolerance = False
         self.newton_at, self.newtons, self.rounds_since_newton = 0.0, 0, 0
         self.tried_splitting = self.tried_interior = False
         self.central = start if isinstance(start, InsidePoint) else None
@@ -146,45 +149,37 @@ class _Run(KernelPoint):
             return True
         if self.gap > tol:
             return False
-        if self.progress.settings.brief:
-            # once, to find the active set, where that costs little beside what it took to get near it
-            work = max(0.1 * self.work, 0.3 * CHEAP_SECONDS)
-            if self.reached_at is not None or self._newton_estimate() > work:
-                return True
-            self.reached_at = self.work
-            self.newton(work)
+        if self._active_set_is_cheap():
+            self.newton(max(0.1 * self.work, 0.3 * CHEAP_SECONDS))
             return self.converged(self.blame())
-        return not self._last_digits_pay() and self._is_fresh_enough()
+        return self._is_fresh_enough()
 
-    def _last_digits_pay(self) -> bool:
-        """Tell whether a small problem, within the tolerance, should be taken on towards rounding error."""
-        if self.losses.n_examples > SMALL:
+    def _active_set_is_cheap(self) -> bool:
+        """Tell, once, whether Newton steps to find the active set cost little beside what it took to get near."""
+        if self.within_tolerance:
             return False
-        if self.reached_at is None:
-            self.reached_at = self.work
-        in_vain = len(self.trail) == self.trail.maxlen and self.gap > 0.5 * self.trail[0][0]
-        return not in_vain and self.work - self.reached_at <= max(self.reached_at, CHEAP_SECONDS)
+        self.within_tolerance = True
+        return self._newton_estimate() <= max(0.1 * self.work, 0.3 * CHEAP_SECONDS)
 
     def _is_fresh_enough(self) -> bool:
         """Tell whether the updated scores are right to the tolerance; if they may not be, compute them anew."""
         error = 1e-4 if isinstance(self.gram, LazyGram) else 1e-9
-        if self.fresh or (self.progress.settings.tol > error and self.losses.n_examples > SMALL):
+        if self.fresh or self.progress.settings.tol > error:
             return True
         self.refresh(self.dual)
         return self.converged(self.blame())
 
     def newton_pays(self) -> bool:
         """Tell whether a Newton step costs no more than the work since the last one, and than going on without."""
-        small = self.losses.n_examples <= SMALL and not self.progress.settings.brief
-        if isinstance(self.gram, LazyGram) and not small:  # its steps pass over the whole matrix
+        if isinstance(self.gram, LazyGram):  # its steps pass over the whole matrix
             return False
-        if self.progress.settings.brief and self._interior_applies():  # which comes near sooner
+        if self.progress.settings.tol >= COARSE and self._interior_applies():
             return False
-        if self.gap > (SMALL_GAP if small else 0.05) or self.rounds_since_newton == 0:
+        if self.gap > 0.05 or self.rounds_since_newton == 0:
             return False
         estimate = self._newton_estimate()
         spent = self.work - self.newton_at
-        return estimate <= max(spent, 0.01) and (small or 5.0 * estimate <= self._seconds_to_go())
+        return estimate <= max(spent, 0.01) and 5.0 * estimate <= self._seconds_to_go()
 
     def _seconds_to_go(self) -> float:
         """Work that the working sets will take at the rate of the last rounds."""
@@ -212,10 +207,11 @@ class _Run(KernelPoint):
         """Replace the point by the result of Newton steps, which begin no face after so much `work`."""
         self.method = "active_set"
         self.dual = self.loop.repair(self.dual)
+        tol = self.progress.settings.tol
         point, spent = polish(
             self.problem,
             HingePoint(self.dual, self.intercept),
-            tol=0.01 * self.progress.settings.tol if self.progress.settings.brief else EXACT,
+            tol=0.01 * tol if tol > FINE else EXACT,
             work=work,
             max_walk=60 if self.tried_interior else 10,
             max_free=MAX_FREE,
@@ -287,7 +283,7 @@ class _Run(KernelPoint):
         self.work += self._interior_estimate()
         if self._unknowns() > MAX_UNKNOWNS:
             settings = self.progress.settings
-            tol = settings.tol if settings.brief else max(0.5 * settings.tol, INTERIOR_TOL)
+            tol = max(settings.tol, INTERIOR_TOL)
             problem = replace(self.problem, gram=self.gram)
             solution = KernelInteriorPoint().solve(problem, self._settings_within(tol), start=self.central)
             self._identify(solution.point)
@@ -376,9 +372,7 @@ class _Run(KernelPoint):
         a point that is not within the tolerance is measured by the scores kept, right to single precision.
         """
         in_haste = isinstance(self.gram, LazyGram) and self.gap > self.progress.settings.tol
-        if self.losses.n_examples <= SMALL and not self.fresh:
-            self.refresh(self.dual)
-        elif not self.fresh:
+        if not self.fresh:
             self.dual = self.loop.repair(self.dual)
             if self.problem.fit_intercept and not in_haste:
                 self.intercept = central_intercept(self.losses, self.dual, self.H)

@@ -100,7 +100,7 @@ class GeneralNewton:
             model = _Model(problem, self.tuning, start)
             iterate = model.first(start)
             best, smallest, idle = model.certified(iterate), np.inf, 0
-            takes_last_digits = problem.losses.n_examples <= self.tuning.small and not settings.brief
+            takes_last_digits = problem.losses.n_examples <= self.tuning.small
             tol = min(settings.tol, self.tuning.small_gap) if takes_last_digits else settings.tol
             for _ in progress:
                 progress.record(iterate.primal, iterate.primal - iterate.gap)
