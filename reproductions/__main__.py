@@ -145,7 +145,7 @@ def print_verdicts(chosen: list[str], folder: Path) -> int:
 def check_stored(chosen: list[str], folder: Path, options: argparse.Namespace) -> int:
     """Print which stored runs stand; with --resume note what stands, and run again what does not."""
     within = float("inf") if options.within is None else options.within
-    fallen = 0
+    fallen = unknown = 0
     for name, results in stored_runs(folder):
         if name not in chosen:
             continue
@@ -160,11 +160,13 @@ def check_stored(chosen: list[str], folder: Path, options: argparse.Namespace) -
         if options.resume and cheap:
             bring_up_to_date(name, results, checked.stands, checked.recomputed, options)
         else:
-            fallen += not checked.stands
-    print(
-        "Every stored run stands." if not fallen else f"{fallen} stored runs do not stand, or were not recomputed."
-    )
-    return 1 if fallen else 0
+            fallen += bool(checked.differing)
+            unknown += checked.recomputed is None and not checked.current
+    if fallen or unknown:
+        print(f"Stored runs that differ: {fallen}; of other code and not recomputed: {unknown}.")
+        return 1
+    print("Every stored run stands.")
+    return 0
 
 
 def bring_up_to_date(

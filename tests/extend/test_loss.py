@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from polymargin import MarginSearch, MulticategorySVC, RobustSVC, loo
+from polymargin import MarginSearch, MulticategorySVC, ProbabilityClassifier, RobustSVC, loo
 from polymargin.extend import Loss, check_loss, check_solver
 from polymargin.problems.hinge import LOSSES
 from polymargin.problems.hinge.squares import SquaredHinges
@@ -146,3 +146,10 @@ def test_a_solver_that_certifies_itself_is_refused():
         check_solver(Forgetful())
     with pytest.raises(TypeError, match="name must be a word"):
         check_solver(RobustSVC())
+
+
+@pytest.mark.parametrize("loss", ["mmr", "one_vs_rest", "adm", "logistic"])
+def test_probabilities_of_losses_whose_left_out_scores_need_refits(loss):
+    X, y = blobs(np.random.default_rng(3), 60, 2, 3)
+    model = ProbabilityClassifier(MulticategorySVC(loss=loss)).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

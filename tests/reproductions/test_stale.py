@@ -188,13 +188,15 @@ def test_stale_command_counts_what_does_not_stand(stored, monkeypatch, capsys):
     assert "Every stored run stands." in capsys.readouterr().out
     monkeypatch.setitem(SHIFT, "value", 1.0)
     assert command.main(["--stale", "--output", folder]) == 1
-    assert "1 stored runs do not stand" in capsys.readouterr().out
+    assert "Stored runs that differ: 1;" in capsys.readouterr().out
     # Too dear to be recomputed, and of other code: it is not said to stand.
     header, *lines = stored.read_text().splitlines()
     other = [json.dumps(json.loads(line) | {"code": "other", "seconds": 50.0}) for line in lines]
     stored.write_text("\n".join([header, *other]) + "\n")
     assert command.main(["--stale", "--within", "10", "--output", folder]) == 1
-    assert "other code, not recomputed" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "other code, not recomputed" in printed
+    assert "differ: 0; of other code and not recomputed: 1." in printed
 
 
 def test_resume_notes_what_stands_and_runs_again_what_differs(stored, monkeypatch):
