@@ -284,6 +284,25 @@ class TestAnswers:
         assert "MulticategorySVC (loss weston)" in shown
         assert "budget must be a time" in refuse(capsys, "fit", data, "--target", "y", "--budget", "soon")
 
+    def test_a_search_begins_with_enough_rows_for_its_landmarks(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 2, 1400)
+        frame = pd.DataFrame(rng.normal(size=(1400, 2)) + y[:, None], columns=["a", "b"]).assign(y=y)
+        frame.to_csv(tmp_path / "many.csv", index=False)
+        fit = (
+            "fit",
+            tmp_path / "many.csv",
+            "--target",
+            "y",
+            "--method",
+            "multicategory",
+            "--tune",
+            "--budget",
+            "2s",
+        )
+        assert "MulticategorySVC (loss lee)" in accept(capsys, *fit, "--landmarks", "450")
+        assert "at most half of the 1050 rows" in refuse(capsys, *fit, "--landmarks", "600", code=2)
+
     def test_pages_are_html(self, data, tmp_path, capsys):
         line = refuse(capsys, "fit", data, "--target", "y", "--report", tmp_path / "out.pdf", code=2)
         assert "must end in .html, got 'out.pdf'" in line

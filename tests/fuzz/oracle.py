@@ -244,6 +244,6 @@ def _losses(loss: str, scores: np.ndarray, labels: np.ndarray, costs: np.ndarray
     rows = np.arange(len(scores))
     if loss == "lee":
         return (costs * np.maximum(scores + 1.0 / (k - 1), 0.0)).sum(axis=1)
-    behind = np.maximum(1.0 + scores - scores[rows, labels][:, None], 0.0)
+    behind = np.maximum(2.0 + scores - scores[rows, labels][:, None], 0.0)
     behind[rows, labels] = 0.0
     return (costs * behind).sum(axis=1) if loss == "weston" else costs.max(axis=1) * behind.max(axis=1)

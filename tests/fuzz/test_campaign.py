@@ -8,7 +8,7 @@ from tests.fuzz.oracle import judge
 from tests.fuzz.recipes import Recipe, draw
 
 CORPUS = (Path(__file__).parent / "corpus.jsonl").read_text().splitlines()
-CALLS = 400
+CALLS = 100
 
 
 @pytest.mark.parametrize("line", CORPUS, ids=lambda line: Recipe.from_json(line).target)

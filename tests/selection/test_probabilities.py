@@ -42,8 +42,6 @@ NEAR_REFITS = [
     ProximalSVC(kernel="rbf", refine=False),
     ProximalSVC(kernel="rbf", balance=False),
 ]
-# few features pin the few free multipliers of a linear machine, so that its frozen active set is rough
-WITHOUT_REFITS = [*NEAR_REFITS, MulticategorySVC(kernel="linear", tol=1e-8)]
 
 
 def refused(self, *args, **kwargs):
@@ -63,13 +61,24 @@ def test_one_fit_is_near_n_refits(machine, data):
     assert np.abs(once.predict_proba(X) - refitted.predict_proba(X)).mean() < 0.01
 
 
-@pytest.mark.parametrize("machine", WITHOUT_REFITS, ids=repr)
+@pytest.mark.parametrize("machine", NEAR_REFITS, ids=repr)
 def test_no_refit_is_made(machine, data, monkeypatch):
     X, y = data
     fitted = clone(machine).fit(X, y)
     monkeypatch.setattr(type(machine), "fit", refused)
     assert can_leave_out(fitted)
     assert leave_out(machine, fitted, X, y, None, None, fitted.classes_).scores.shape == (90, 3)
+
+
+def test_linear_machines_are_left_out_by_folds_unless_features_are_many(data):
+    X, y = data
+    few = ProbabilityClassifier(MulticategorySVC(kernel="linear"))
+    folds = few.fit(X, y).left_out_.scores
+    frozen = MulticategorySVC(kernel="linear").fit(X, y)
+    assert frozen._left_out_scores(X, y) is None
+    assert folds.shape == (90, 3)
+    wide = np.hstack([X, np.random.default_rng(0).normal(size=(90, 100))])
+    assert frozen.fit(wide, y)._left_out_scores(wide, y).shape == (90, 3)
 
 
 def test_a_pipeline_and_a_search_need_no_refit_unless_a_step_uses_the_classes(data):

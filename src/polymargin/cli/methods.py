@@ -123,9 +123,15 @@ class Choice:
         n_rows = X.shape[0]
         machine = self.classifier(n_rows)
         if self.budget is not None or self.method is Method.auto or n_rows > SEARCHED_ROWS:
+            landmarks = self.landmarks_for(n_rows) or 0
+            if 2 * landmarks > n_rows:
+                raise Misuse(
+                    f"--landmarks must be at most half of the {n_rows} rows to be tuned, got {landmarks}."
+                )
             return BudgetSearch(
                 machine,
                 self.settings(X),
+                first_rows=max(500, 2 * landmarks),  # the folds of the first round must hold that many
                 budget=self.budget or DEFAULT_BUDGET,
                 scoring=make_cost_scorer(self.costs),
                 random_state=self.seed,

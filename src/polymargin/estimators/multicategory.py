@@ -366,12 +366,15 @@ class MulticategorySVC(KernelClassifier):
     def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
         """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
 
-        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, and for
-        losses without an active set.
+        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, for losses
+        without an active set, and for linear machines of fewer features than rows: their few free multipliers pin
+        all scores, so that a frozen active set is far from a refit.
         """
         if self.support_ is None:
             return None
         data = self._training_set(X, y, sample_weight, reset=False)
+        if self.kernel == "linear" and self.landmarks is None and data.n_features < data.n_rows:
+            return None
         everyone = np.zeros((len(y), data.n_classes))
         everyone[self.support_] = self._fit_record.coefficients
         merged, place = data.merged(pairwise=self._is_pairwise())

@@ -19,7 +19,7 @@ from polymargin.estimators._statement import Statement, brought_together, state_
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
-from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
+from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides, in_memory
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.ridge.exact import DualRidgeSolver, NormalEquationsSolver
 from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_scores
@@ -207,8 +207,7 @@ class ProximalSVC(MomentClassifier):
         if problem is not None:
             solution = NormalEquationsSolver(rows, class_qr, self._tuning).solve(problem, settings)
         else:
-            assert isinstance(rows, ProximalRows)
-            solution = DualRidgeSolver(self._tuning).solve(rows, settings)
+            solution = DualRidgeSolver(self._tuning).solve(in_memory(rows), settings)
         self._adopt(data, features, moments, solution.point, rows)
         return solution
 
@@ -365,7 +364,7 @@ class ProximalSVC(MomentClassifier):
             data = replace(data, X=self._validated(X)[data.rows])
         features = self._kernel_features
         moments, problem, rows, _ = self._state(data, features)
-        assert isinstance(rows, ProximalRows)
+        rows = in_memory(rows)
         sides = LeftOutSides.whole(data.labels, data.weights, self.balance)
         chunks = left_out_scores(
             rows, None if problem is None else moments, sides, np.array([float(self.C)]), whole=True

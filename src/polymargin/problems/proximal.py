@@ -263,6 +263,13 @@ class PartitionedRows:
 RowProblem = ProximalRows | PartitionedRows
 
 
+def in_memory(rows: RowProblem) -> ProximalRows:
+    """Return rows that must be in memory, or raise if they are in partitions."""
+    if not isinstance(rows, ProximalRows):
+        raise TypeError(f"rows must be in memory here, got {type(rows).__name__}.")
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedSystem:
     """One problem, or more that share the weights, stated by few rows that have the squares and products of all.

@@ -46,9 +46,10 @@ class ProbabilityClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         standard error of the least.
     cv : int, splitter, iterable or None, default=None
         How scores of the training rows are left out. None: leave-one-out at no extra fit for `MulticategorySVC`
-        (the active set frozen) and `ProximalSVC` (in closed form), also as the winner of a search or the last step
-        of a pipeline whose other steps do not use y; five folds (fewer if a class has fewer rows) for every other
-        classifier. Otherwise folds as in scikit-learn.
+        (hinge losses, the active set frozen; not linear machines of fewer features than rows, for which that is
+        rough) and `ProximalSVC` (in closed form), also as the winner of a search or the last step of a pipeline
+        whose other steps do not use y; five folds (fewer if a class has fewer rows) for every other classifier.
+        Otherwise folds as in scikit-learn.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         Cost of predicting class j for class i, by which `predict` decides: (n_classes, n_classes) in the order of
         `classes_`, a DataFrame labelled by classes, ``{(true, predicted): cost}`` (others 1) or "ordinal"

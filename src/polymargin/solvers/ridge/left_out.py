@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from polymargin.blocks import added
 from polymargin.moments import ClassMoments
-from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides
+from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides, in_memory
 from polymargin.solvers.linear_algebra import dense
 from polymargin.solvers.ridge.path import SpectralRidge, decompose
 from polymargin.solvers.ridge.settings import DEFAULTS
@@ -85,8 +85,7 @@ def left_out_sums(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the summed weights of the rows that are right when left out, and their summed squared errors."""
     if moments is None:
-        assert isinstance(rows, ProximalRows)
-        return _judged(rows, _through_rows(rows, sides, Cs), sides, Cs)
+        return _judged(in_memory(rows), _through_rows(in_memory(rows), sides, Cs), sides, Cs)
     return rows.reduce(added, _judged_by_spectra, _spectra(rows, moments, sides, Cs), sides, Cs)
 
 
