@@ -331,7 +331,8 @@ def argument(expression: str) -> Any:
 
     import polymargin
 
-    names = {**vars(polymargin), "np": np, "nan": np.nan, "inf": np.inf, "linear": linear, "zeros": zeros}
+    public = {name: getattr(polymargin, name) for name in polymargin.__all__}
+    names = {**public, "np": np, "nan": np.nan, "inf": np.inf, "linear": linear, "zeros": zeros}
     return eval(expression, names | {"RidgeClassifier": RidgeClassifier, "LinearSVC": LinearSVC})
 
 

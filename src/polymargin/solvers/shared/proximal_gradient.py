@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
-from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, accepts_kinds
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.shared.alternation import has_stalled
 from polymargin.solvers.shared.settings import DEFAULTS
 
 
@@ -45,6 +46,9 @@ class ProximalGradient:
                     certificate = problem.certify(Z)
                     progress.record(certificate.primal, certificate.dual)
                     if certificate.gap <= settings.tol:
+                        break
+                    if has_stalled(progress):
+                        progress.status = Status.STALLED
                         break
             return progress.finish(Z, problem.certify(Z))
 
