@@ -49,7 +49,7 @@ def data():
     return X[rows], np.array(["setosa", "versicolor", "virginica"])[y[rows]]
 
 
-@pytest.fixture(scope="module", params=SEARCHES, ids=lambda search: f"{type(search).__name__}-{id(search) % 1000}")
+@pytest.fixture(scope="module", params=SEARCHES, ids=lambda search: type(search).__name__)
 def search(request, data):
     return request.param.fit(*data)
 
