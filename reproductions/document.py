@@ -38,9 +38,11 @@ Each item gets three answers.
   {HALF:g} of the paper's own where it prints one. Where the paper says that things are alike, the interval must
   lie within a band.
 - **Level**: are the numbers the paper's? A number agrees if the interval of its difference from the paper's, with
-  the uncertainty of both, lies within a band fixed beforehand: {HALF:g} of the effect that the table is about or
-  of the paper's own spread, by measure, stated below each table. It does not if the interval lies outside. *Yes*
-  for a table in which {MOST:.0%} of the numbers agree, *no* if more than {1 - MOST:.0%} do not.
+  the uncertainty of both, lies within a band: {HALF:g} of the effect that the table is about or
+  of the paper's own spread, by measure, stated below each table. (Bands follow from the paper's numbers where it
+  prints any to take them from; the others were set when earlier runs of ours were known.) It does not if the
+  interval lies outside. *Yes* for a table in which {MOST:.0%} of the numbers agree, *no* if more than
+  {1 - MOST:.0%} do not.
 - **Order**: of two methods that the paper sets apart by more than a band, on the same data and by the same
   measure, is the same one ahead here? A paired test as for claims; shares as for level.
 

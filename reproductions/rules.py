@@ -1,7 +1,7 @@
 """The rules of the verdicts: each answers yes, no or undecided from numbers alone, and each can answer no.
 
 Two rules serve all three statements. `gain` asks whether a paired difference is above zero, as the paper says;
-`same` asks whether a difference is small, by an interval that must lie within a band fixed beforehand. A wide
+`same` asks whether a difference is small, by an interval that must lie within a band stated with the item. A wide
 interval is never agreement: it leaves the question open, and so do fewer than five repetitions.
 """
 

@@ -81,6 +81,6 @@ REPRODUCTION = Reproduction(
     protocol="C = .01, .1, 1 (the paper gives no grid) is chosen on a tuning sample of the size of the training "
     "sample; of equal utilities the smallest C is taken.",
     notes="WRSVM starts the DC algorithm where the paper does, at the untruncated machine; where no class holds "
-    'half of the expected utility that start is zero, and stays there. "Two starts", our default, keeps the '
+    'half of the expected utility that start is zero, and stays there. "Two starts" keeps the '
     "better of two fits.",
 )

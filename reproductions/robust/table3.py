@@ -119,7 +119,7 @@ REPRODUCTION = Reproduction(
     band=_band,
     digits=4,
     protocol="Standardised variables; C = .001, .01, .1, 1 (the paper gives no grid) on the tuning rows, of equal "
-    "utilities the smallest C. The paper's start of the DC algorithm is judged; two starts are our default.",
+    "utilities the smallest C. The paper's start of the DC algorithm is judged; two starts are shown beside it.",
     notes="The quick version runs on a stand-in of three simulated classes. No order is judged: shares of one "
     "row of the table sum to one.",
 )

@@ -88,10 +88,9 @@ class MulticategorySVC(KernelClassifier):
     C : float, default=1.0
         Weight of the summed losses against the penalty. With two classes "lee" equals scikit-learn's
         ``SVC(C=C/2)``; the rivals, whose hinge measures a difference of two scores, equal ``SVC(C=C)``.
-    loss : {"lee", "weston", "crammer", "mmr", "adm", "atm", "ats", "one_vs_rest", "reinforced", "lee_squared", \
-"weston_squared", "logistic"} or Loss, default="lee"
-        The loss. Those after "crammer" with a kernel, and all from "adm" on, are solved by a general method, which
-        is made for up to a few thousand rows.
+    loss : str or Loss, default="lee"
+        One of the losses named above, or an object. Those after "crammer" with a kernel, and all from "adm" on,
+        are solved by a general method, which is made for up to a few thousand rows.
     kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         The kernel. A callable is given two arrays of rows and returns their kernel matrix.
     gamma : {"scale", "auto"} or float, default="scale"
