@@ -33,6 +33,7 @@ from polymargin.gram import Kernel, KernelFeatures, NystroemMap
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import PENALTIES
+from polymargin.selection.budget import BudgetSearch, Trial
 from polymargin.selection.calibration import IsotonicMap, SigmoidMap, SoftmaxMap
 from polymargin.selection.left_out import LeftOut
 from polymargin.selection.multicategory import MarginSearch
@@ -49,6 +50,7 @@ from polymargin.soundness import check_sound
 
 TRUSTED = (
     _Fold,
+    BudgetSearch,
     Certificate,
     ClassMoments,
     CostScorer,
@@ -77,6 +79,7 @@ TRUSTED = (
     StrengthCurve,
     Trace,
     TraceNormSVC,
+    Trial,
     TraceRow,
     *(type(penalty) for penalty in PENALTIES.values()),
 )
@@ -241,6 +244,7 @@ def _check_ours(model: Any, kind: type[Exception], name: str) -> None:
     if not isinstance(
         inner,
         (
+            BudgetSearch,
             MarginClassifier,
             PredictionSetClassifier,
             ProbabilityClassifier,

@@ -140,7 +140,8 @@ class MulticategorySVC(KernelClassifier):
     dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
         Coefficients of the kernel at the support vectors, or at the landmarks.
     support_ : ndarray of shape (n_support,)
-        Rows of the training data that are support vectors; None on Dask, as for `support_vectors_`.
+        Rows of the training data that are support vectors; None on Dask, as for `support_vectors_`. Equal rows of
+        a class are one support vector, the first of them.
     support_vectors_ : ndarray or CSR of shape (n_support, n_features)
         The support vectors; empty for a precomputed kernel.
     landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)

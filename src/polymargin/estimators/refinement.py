@@ -92,8 +92,9 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(f"sample_weight must be None, as {self.estimator!r} does not take weights.")
         if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind == "f"):
-            assert_all_finite(X, input_name="X")
-            check_entries("X", X)
+            entries = X.tocsr() if sparse.issparse(X) else X
+            assert_all_finite(entries, input_name="X")
+            check_entries("X", entries)
         weighting = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, y, **weighting)
         self.classes_ = self.estimator_.classes_
