@@ -44,6 +44,9 @@ REFINEMENTS = 5
 PATIENCE = 20
 """Iterations near the solution without progress after which rounding is taken to allow no more."""
 
+MOST_STEPS_WITHOUT_GAIN = 50
+"""Steps that need not lower the gap by a tenth; where rows have lost their digits steps can go in circles."""
+
 MOST_SHORT_STEPS = 30
 """Short steps in a row after which the iterate is taken to be stuck; curved losses take some on their way."""
 
@@ -105,11 +108,14 @@ class InteriorPoint:
         near = None if start is None else self._going_on(model)
         model, system = (model, model.first_system(start)) if near is None else near
         best: Judged | None = None
-        idle = short = 0
+        idle = short = waited = 0
+        least = np.inf
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
         with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
+                waited = 0 if record.gap < 0.9 * least else waited + 1
+                least = min(least, record.gap)
                 if record.gap <= settings.tolerance(record.primal):
                     previous = np.inf if best is None else best[1].gap
                     best = model.better(best, system)
@@ -122,9 +128,9 @@ class InteriorPoint:
                     idle = 0 if best[1].gap < 0.9 * previous else idle + 1
                 if too_tight or (near is not None and short == MOST_SHORT_STEPS_NEARBY):
                     model, near, short, too_tight = model.whole, None, 0, False
-                    system = model.first_system(start)
+                    system, least = model.first_system(start), np.inf
                     continue
-                if idle == PATIENCE or short == MOST_SHORT_STEPS:
+                if idle == PATIENCE or short == MOST_SHORT_STEPS or waited >= MOST_STEPS_WITHOUT_GAIN:
                     progress.status = Status.STALLED
                     break
                 _count_iteration(progress, model)
