@@ -13,7 +13,7 @@ SHOWN = {
     "plot_gacv": rf"GACV +is least at log2 lambda = {NUMBER}\n(?:.*\n)*?leave-one-out +is least at .* = {NUMBER}",
     "plot_one_versus_rest": rf"alone: .* mean {NUMBER}\n.*together: .* mean {NUMBER}",
     "plot_loss": rf"loss \(1\) +{NUMBER} .*\nWeston-Watkins +{NUMBER} ",
-    "plot_collapse": rf"from two starts .*, {NUMBER} % of them found",
+    "plot_collapse": rf"from our starts .*, {NUMBER} % of them found",
     "plot_sharing": rf"largest score {NUMBER}, farthest from a mixture of ridge's ([\d.e-]+)",
 }
 """Of each page two numbers, of which its text says the first to be far larger; of the collapse one, near 100."""
