@@ -237,7 +237,7 @@ def test_bad_labels_and_estimators_are_named():
     with pytest.raises(TypeError, match="GaussianNB, which has none"):
         RejectOptionClassifier(GaussianNB()).fit(X, y)
     four = np.arange(60) % 4
-    with pytest.raises(ValueError, match="one score a class"):
+    with pytest.raises(ValueError, match="one score per class"):
         RejectOptionClassifier(SVC(decision_function_shape="ovo")).fit(X, four)
     with pytest.raises(ValueError, match="at least two rows of every class"):
         RejectOptionClassifier(LinearDiscriminantAnalysis()).fit(X, np.where(np.arange(60) == 0, 7, y))

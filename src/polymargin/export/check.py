@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from polymargin.selection.left_out import class_scores
 from polymargin.selection.probabilities import ProbabilityClassifier
-from polymargin.selection.rejection import RejectOptionClassifier, class_scores
+from polymargin.selection.rejection import RejectOptionClassifier
 
 NEAR = 1e-6
 """Difference of scores below which a decision is a tie."""

@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from polymargin.checks import check_integer
 from polymargin.inspection._plotting import class_colours, ink, label_text, new_panels, styled
-from polymargin.selection.rejection import RejectOptionClassifier, class_scores, prediction_losses
+from polymargin.selection.left_out import class_scores
+from polymargin.selection.rejection import RejectOptionClassifier, prediction_losses
 
 LOSS_HEIGHT = 1.1
 """Inches of the panel of the losses."""

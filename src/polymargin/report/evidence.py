@@ -12,10 +12,10 @@ from polymargin.costs import resolve_cost_matrix
 from polymargin.estimators._base import MarginClassifier
 from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.report.calibration import Calibration, cross_fitted
+from polymargin.selection.left_out import class_scores
 from polymargin.selection.rejection import (
     DEFAULT_QUANTILE,
     RejectOptionClassifier,
-    class_scores,
     prediction_losses,
 )
 from polymargin.selection.thresholds import Tally, find_threshold

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_real
+from polymargin.selection._around import AroundClassifier
 from polymargin.selection.calibration import METHODS
 from polymargin.selection.probabilities import ProbabilityClassifier, check_rows, classes_of
 from polymargin.selection.thresholds import order_statistic
@@ -35,7 +34,7 @@ class _Fold:
     weights: Array
 
 
-class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class PredictionSetClassifier(AroundClassifier):
     """Classifier that returns sets of classes, by leave-one-out conformal prediction.
 
     How badly a class y fits a row x is told by the probabilities: ``1 - p_y(x)`` ("lac", least ambiguous sets),
@@ -101,6 +100,8 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
     classes_: NDArray
     model_: ProbabilityClassifier
+
+    _fitted = "model_"
 
     def __init__(self, estimator, *, coverage=0.9, coverage_of="all", misfit="lac", method="auto", cv=None):
         self.estimator = estimator
@@ -256,22 +257,6 @@ class PredictionSetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         if self.coverage_of == "all":
             return np.full(k, fold.weights.sum())
         return np.bincount(fold.labels, fold.weights, k).astype(np.float64)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the classifier saw in `fit`."""
-        return self.model_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray:
-        """Names of the features that the classifier saw in `fit`."""
-        return self.model_.feature_names_in_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse, tags.input_tags.pairwise = inner.sparse, inner.pairwise
-        return tags
 
 
 def misfits(P: Array, kind: str) -> Array:

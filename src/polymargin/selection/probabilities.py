@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
 from polymargin.checks import check_choice, check_labels
 from polymargin.costs import resolve_cost_matrix
 from polymargin.problems.certificate import Certificate
+from polymargin.selection._around import AroundClassifier
 from polymargin.selection.calibration import (
     JUDGING_FOLDS,
     METHODS,
@@ -23,7 +23,7 @@ from polymargin.selection.decisions import expected_costs, least_costly
 from polymargin.selection.left_out import LeftOut, class_scores, deal, fitted_clone, leave_out, smallest_class
 
 
-class ProbabilityClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ProbabilityClassifier(AroundClassifier):
     """Classifier with probabilities: a map from scores to probabilities, learnt from left-out scores.
 
     The classifier is fitted once, to all rows. Scores that its training rows get when they are left out then teach
@@ -200,22 +200,6 @@ class ProbabilityClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         costs = self._costs if cost_matrix is None else resolve_cost_matrix(cost_matrix, self.classes_)
         return self.classes_[least_costly(self.predict_proba(X), costs)]
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the classifier saw in `fit`."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray:
-        """Names of the features that the classifier saw in `fit`."""
-        return self.estimator_.feature_names_in_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse, tags.input_tags.pairwise = inner.sparse, inner.pairwise
-        return tags
 
 
 def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray, NDArray[np.float64] | None]:

@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
 from polymargin.checks import check_labels, check_real
 from polymargin.estimators._transaction import all_or_nothing
+from polymargin.selection._around import AroundClassifier
+from polymargin.selection.left_out import class_scores
 from polymargin.selection.thresholds import Tally, find_threshold
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
@@ -40,7 +42,7 @@ class StrengthCurve:
     risk: NDArray[np.float64]
 
 
-class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RejectOptionClassifier(AroundClassifier):
     """Classifier that rejects its weak predictions.
 
     A prediction is weak if the loss of the predicted class is above a threshold, which left-out predictions of the
@@ -295,17 +297,6 @@ class RejectOptionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         labels = self.classes_[scores.argmax(axis=1)]
         return np.where(self._losses(scores) <= self.threshold_, labels, self.reject_label_)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the classifier saw in `fit`."""
-        return self.estimator_.n_features_in_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse, tags.input_tags.pairwise = inner.sparse, inner.pairwise
-        return tags
-
 
 def prediction_losses(machine: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Loss of the predicted class: the paper's where the machine minimises it, else minus the winner's lead."""
@@ -322,21 +313,6 @@ def gap_loss(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Minus the difference of the two highest scores."""
     ordered = np.partition(scores, -2, axis=1)
     return ordered[:, -2] - ordered[:, -1]
-
-
-def class_scores(machine: Any, X: Any, classes: NDArray) -> NDArray[np.float64]:
-    """Return the scores (n, k) of all `classes`; -inf for one that the machine has not seen."""
-    scores = np.asarray(machine.decision_function(X), dtype=np.float64)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores])
-    if scores.shape[1] != len(machine.classes_):
-        raise ValueError(
-            f"The decision_function of the estimator must give one score a class, got {scores.shape[1]} columns "
-            f"for {len(machine.classes_)} classes; SVC does so with decision_function_shape='ovr'."
-        )
-    aligned = np.full((len(scores), len(classes)), -np.inf)
-    aligned[:, np.searchsorted(classes, machine.classes_)] = scores
-    return aligned
 
 
 def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
