@@ -1,4 +1,4 @@
-"""Watching fits from outside: who shows how far they are, or may want to end them, watches all fits of a thread."""
+"""Watching fits from outside: who shows how far they are, or may want to end them, watches those of a thread."""
 
 from collections.abc import Callable
 from contextvars import ContextVar, Token
