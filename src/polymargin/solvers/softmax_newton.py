@@ -63,7 +63,9 @@ def _step(problem: SoftmaxProblem, theta: Array, here: Evaluation) -> tuple[Arra
     return None
 
 
-def points_without(problem: SoftmaxProblem, theta: Array, folds: NDArray[np.intp]) -> Iterator[tuple[Array, Array]]:
+def points_without(
+    problem: SoftmaxProblem, theta: Array, folds: NDArray[np.intp]
+) -> Iterator[tuple[NDArray[np.bool_], Array]]:
     """Yield for every fold its rows and the point without them: one Newton step from the solution `theta`.
 
     The Hessian is a sum over the rows, so that all folds together take one.
