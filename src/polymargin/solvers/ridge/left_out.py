@@ -170,9 +170,9 @@ def _through_rows(
 def _at_one_C(rows: ProximalRows, sides: LeftOutSides, C: float) -> NDArray[np.float64]:
     """Return the left-out scores (n, k) of whole rows for one C, in a fraction of the time of `_through_rows`.
 
-    With G = ``u E E' u``, u the roots of the weights, problem r has the matrix ``G + s I + t P``, where P keeps the
-    rows of class r and s and s + t are ``1/(C factor)`` of the rest and of the class. So G is decomposed once for
-    all problems, and what distinguishes the class is a correction of low rank.
+    With G = ``u E E' u``, u the roots of the weights, problem r has the matrix ``G + s I + t P``, where P keeps
+    the rows of class r and s and s + t are ``1/(C factor)`` of the rest and of the class. So G is decomposed once
+    for all problems, and what distinguishes the class is a correction of low rank.
     """
     ((B, signs, _),) = replace(rows, chunk_rows=len(rows.labels)).chunks()
     roots = np.sqrt(rows.weights)
