@@ -27,8 +27,9 @@ These pages are written by `python -m reproductions --document` from the numbers
 number and no verdict in them is typed. To doubt a verdict, recompute it from the stored numbers, in seconds:
 `python -m reproductions multicategory table2 --verdict`. To doubt a number, run its command again, or
 `python -m reproductions --stale`, which computes one repetition of every stored run anew with the code as it is
-and lists what differs by more than {TENTH:g} of the number's band (numbers without a band must come out to
-rounding). Every repetition has its own seed and carries the commit, and a digest of the code, that computed it.
+and lists what differs by more than {TENTH:g} of the number's band or, without a band, of its standard deviation
+over the repetitions (to rounding where nothing varies). Every repetition has its own seed and carries the
+commit, and a digest of the code, that computed it.
 
 Each item gets three answers.
 

@@ -1,20 +1,21 @@
 """Stored runs against the code as it is: which have other code, and whether their numbers still come out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from reproductions import catalogue
-from reproductions.declare import Reproduction
+from reproductions.declare import Key, Reproduction
 from reproductions.provenance import commit, digest
 from reproductions.run import Record, compute, read_results, write_results
 
 TENTH = 0.1
-"""A recomputed number may differ from the stored one by that share of its band: less than a verdict could feel.
+"""A recomputed number may differ from the stored one by that share of its band, or without a band of its standard
+deviation over the repetitions: less than a verdict could feel, more than what fits change within their tolerance.
 
-Numbers without a band must come out to EXACT of their size.
+Where nothing varies, numbers must come out to EXACT of their size.
 """
 
 EXACT = 1e-6
@@ -82,25 +83,30 @@ def check(name: str, results: Path, *, recompute: bool, data_home: str | None = 
         return Check(name, current)
     stored = cheapest(records)
     fresh = compute(name, item, stored.repetition, header["quick"], data_home)
-    return Check(name, current, stored.repetition, tuple(differences(item, stored, fresh)))
+    return Check(name, current, stored.repetition, tuple(differences(item, stored, fresh, spreads(records))))
 
 
-def differences(item: Reproduction, stored: Record, fresh: Record) -> Iterator[str]:
+def differences(item: Reproduction, stored: Record, fresh: Record, spread: Mapping[Key, float]) -> Iterator[str]:
     """Return the numbers of a repetition that came out otherwise than stored."""
     for key in stored.values.keys() | fresh.values.keys():
         if key[-1] in item.timed:
             continue
         before, after = stored.values.get(key, np.nan), fresh.values.get(key, np.nan)
-        if not abs(before - after) <= tolerance(item, key, before):
+        if not abs(before - after) <= tolerance(item, key, before, spread.get(key, 0.0)):
             yield f"{' / '.join(key)}: {before:.6g} was stored, {after:.6g} came out"
 
 
-def tolerance(item: Reproduction, key: tuple[str, ...], stored: float) -> float:
+def spreads(records: Sequence[Record]) -> dict[Key, float]:
+    """Return the standard deviations over repetitions of the numbers that every repetition has."""
+    shared = set.intersection(*(set(record.values) for record in records))
+    return {key: float(np.std([record.values[key] for record in records])) for key in shared}
+
+
+def tolerance(item: Reproduction, key: Key, stored: float, spread: float) -> float:
     """Return by how much a recomputed number may differ."""
-    rounding = EXACT * max(1.0, abs(stored))
-    if item.band is None or key not in item.paper or not item.paper[key].judged:
-        return rounding
-    return max(TENTH * item.band(key).width, rounding)
+    is_judged = item.band is not None and key in item.paper and item.paper[key].judged
+    width = item.band(key).width if item.band is not None and is_judged else spread
+    return max(TENTH * width, EXACT * max(1.0, abs(stored)))
 
 
 def mark_verified(item: Reproduction, results: Path, repetition: int) -> None:

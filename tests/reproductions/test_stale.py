@@ -172,16 +172,25 @@ def test_numbers_may_differ_by_a_tenth_of_their_band(stored, monkeypatch, shift,
     assert ("DIFFERS in 1 numbers" in checked.line()) is not stands
 
 
-def test_numbers_without_a_band_must_come_out_to_rounding():
+@pytest.mark.parametrize(
+    ("spread", "shift", "stands"), [(0.0, 1e-5, False), (1.0, 0.099, True), (1.0, 0.101, False)]
+)
+def test_numbers_without_a_band_may_differ_by_a_tenth_of_their_spread(spread, shift, stands):
     exact = Reproduction("draws", ("measure",), draw, 5)
     record = compute("robust/draws", exact, 0, False, None)
-    near = Record(0, record.seed, {("a",): record.values["a",] + 1e-5}, 0.0)
-    assert any("a:" in line for line in stale.differences(exact, record, near))
+    near = Record(0, record.seed, record.values | {("a",): record.values["a",] + shift}, 0.0)
+    differing = list(stale.differences(exact, record, near, {("a",): spread}))
+    assert any("a:" in line for line in differing) is not stands
+
+
+def test_spreads_are_standard_deviations_over_repetitions():
+    records = [Record(at, at, {("a",): value, ("b",): 1.0}, 0.0) for at, value in enumerate((1.0, 3.0))]
+    assert stale.spreads(records) == {("a",): 1.0, ("b",): 0.0}
 
 
 def test_missing_numbers_differ(stored):
     record = read_results(stored)[1][0]
-    assert list(stale.differences(ITEM, record, Record(0, record.seed, {}, 0.0)))
+    assert list(stale.differences(ITEM, record, Record(0, record.seed, {}, 0.0), {}))
 
 
 def test_stale_command_counts_what_does_not_stand(stored, monkeypatch, capsys):
