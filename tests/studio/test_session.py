@@ -31,7 +31,7 @@ def test_all_problems_of_all_columns_are_seen_at_once(client):
     assert by_name["tree ID"]["use"] == by_name["remark"]["use"] == "leave out"
     assert "tells every row apart" in by_name["tree ID"]["problems"][0]
     assert "160 different texts" in by_name["remark"]["problems"][0]
-    assert "1 missing values" in by_name["girth"]["problems"][0]
+    assert "has a missing value" in by_name["girth"]["problems"][0]
     assert by_name["height"] == {
         "name": "height", "use": "number", "distinct": 158, "missing": 0, "problems": [],
         "values": by_name["height"]["values"],

@@ -132,7 +132,7 @@ function showCosts() {
       {},
       element("th", { scope: "col" }, "true class \\ predicted"),
       ...classes.map((one) => element("th", { scope: "col" }, one.name)),
-      element("th", { scope: "col", class: "number" }, "rows"),
+      element("th", { scope: "col" }, "rows"),
     ),
   );
   table.tBodies[0].replaceChildren(

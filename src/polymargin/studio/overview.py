@@ -55,7 +55,8 @@ def _column(name: str, column: pd.Series) -> dict[str, Any]:
     else:
         shown = _commonest(column)
     if 0 < missing < len(column):
-        problems.append(f"has {missing} missing values: fill them in, or leave the column out.")
+        values = "a missing value: fill it in" if missing == 1 else f"{missing} missing values: fill them in"
+        problems.append(f"has {values}, or leave the column out.")
     return {
         "name": name,
         "use": use,
