@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from polymargin import logs
 from polymargin.blocks import OneBlock
 from polymargin.checks import (
     LARGEST_ENTRY,
@@ -352,14 +353,14 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         return Settings(tol, sys.maxsize if max_iter == -1 else max_iter, time_limit)
 
     def _observer(self) -> Observer | None:
-        """Return what tells scikit-learn's callbacks of every iteration, and prints a line of it if `verbose`."""
+        """Return what tells scikit-learn's callbacks of every iteration, and logs a line of it if `verbose`."""
         tell = begin_task(self)
         if not getattr(self, "verbose", False):
             return tell
         name = type(self).__name__
 
         def show(record: Record) -> None:
-            print(
+            logs.tell(
                 f"[{name}] iteration {record.iteration}: primal {record.primal:.8g}, dual {record.dual:.8g}, "
                 f"gap {record.gap:.2e}, {record.seconds:.2f} s"
             )

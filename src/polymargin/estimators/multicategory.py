@@ -130,7 +130,7 @@ class MulticategorySVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line per iteration.
+        Log a line per iteration, to the logger "polymargin".
 
     Attributes
     ----------

@@ -116,7 +116,7 @@ class RobustSVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line a convex step.
+        Log a line per convex step, to the logger "polymargin".
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ class SharedStructureSVC(TaskClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws landmarks and random starts.
     verbose : bool, default=False
-        Print a line per round.
+        Log a line per round, to the logger "polymargin".
 
     Attributes
     ----------

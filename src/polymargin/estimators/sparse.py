@@ -165,7 +165,7 @@ class SparseSVC(SparseClassifier):
     time_limit : float or None, default=None
         Limit in seconds.
     verbose : bool, default=False
-        Print a line per round.
+        Log a line per round, to the logger "polymargin".
 
     Attributes
     ----------

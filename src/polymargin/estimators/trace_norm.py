@@ -69,7 +69,7 @@ class TraceNormSVC(TaskClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line per iteration (every tenth with the smoothed hinge).
+        Log a line per iteration (every tenth with the smoothed hinge).
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ from polymargin.gram import (
 )
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
-from polymargin.selection.progress import progress_bar
+from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
@@ -77,7 +77,7 @@ class MarginSearch(MarginClassifier):
     n_jobs : int or None, default=None
         Widths searched side by side.
     verbose : bool, default=False
-        Show a progress bar.
+        Log how far it is, to the logger "polymargin".
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class MarginSearch(MarginClassifier):
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(grid.search_width)(kernel) for kernel in kernels
         )
-        widths = list(progress_bar(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
+        widths = list(counted(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
         entries = [entry for width in widths for entry in width.entries]
         results = _table(entries)
         if self.criterion == "gacv" and any(width.singular for width in widths):

@@ -162,7 +162,7 @@ class SparseSVCCV(SparseClassifier):
     n_jobs : int or None, default=None
         Folds solved side by side.
     verbose : bool, default=False
-        Show a progress bar per candidate.
+        Log how far the folds of every candidate are, to the logger "polymargin".
 
     Attributes
     ----------
