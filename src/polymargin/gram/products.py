@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native import skinny
+from polymargin._native.skinny import available, multiply, pack, register_width
 from polymargin.threads import over_ranges
 
 MAX_COLUMNS = 40
@@ -25,12 +25,12 @@ def skinny_product(matrix: NDArray, V: NDArray) -> NDArray:
     """
     V = V.astype(matrix.dtype, copy=False)
     (m, n), k = matrix.shape, V.shape[1]
-    if not (skinny.available() and 1 < k <= MAX_COLUMNS and m * n >= LEAST_ENTRIES and matrix.flags.c_contiguous):
+    if not (available() and 1 < k <= MAX_COLUMNS and m * n >= LEAST_ENTRIES and matrix.flags.c_contiguous):
         return matrix @ V
-    lanes = skinny.register_width(matrix.itemsize)
+    lanes = register_width(matrix.itemsize)
     width = lanes * -(-k // lanes)
     panels, out = np.zeros(n * width, dtype=matrix.dtype), np.zeros((m, width), dtype=matrix.dtype)
-    skinny.pack(V, panels)
+    pack(V, panels)
     rows_of_a_thread = max(1, ENTRIES_OF_A_THREAD // (n * width))
-    over_ranges(lambda rows: skinny.multiply(matrix[rows], panels, out[rows]), m, rows_of_a_thread)
+    over_ranges(lambda rows: multiply(matrix[rows], panels, out[rows]), m, rows_of_a_thread)
     return out[:, :k]
