@@ -115,7 +115,7 @@ def test_columns_of_a_frame_are_found_by_name(sample):
 @pytest.mark.parametrize("loss", ["crammer", "mmr", "adm", "atm", "ats", "one_vs_rest", "reinforced", "logistic"])
 def test_losses_of_one_cost_refuse_several(loss, sample):
     X, y, costs = sample
-    with pytest.raises(ValueError, match=f"equal costs in each row with loss='{loss}'"):
+    with pytest.raises(ValueError, match=f"equal costs in each row, as must costs of rows, with loss='{loss}'"):
         MulticategorySVC(loss=loss).fit(X, y, costs=costs)
     amounts = np.arange(1.0, 61.0)
     equal = amounts[:, None] * (1.0 - np.eye(3)[np.repeat([0, 1, 2], 20)])

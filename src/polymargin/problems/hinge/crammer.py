@@ -34,6 +34,6 @@ def one_cost_per_class(
     unequal = np.flatnonzero((others != others[:, :1]).any(axis=1))
     if len(unequal):
         raise ValueError(
-            f"cost_matrix and costs must have equal costs in each row with loss={loss!r}, whose loss {reason}, "
-            f"got {costs[unequal[0]].tolist()}; loss='lee' and 'weston' use any costs."
+            f"cost_matrix must have equal costs in each row, as must costs of rows, with loss={loss!r}, whose "
+            f"loss {reason}, got {costs[unequal[0]].tolist()}; loss='lee' and 'weston' use any costs."
         )
