@@ -69,7 +69,7 @@ class Fold:
             scaler.mean_ if scaler.with_mean else nothing,
             scaler.scale_ if standardize else ones,
             scaler.transform(left_out.X.astype(np.float64)) if len(left_out.labels) else None,
-            left_out.costs[left_out.labels],
+            left_out.unweighted_costs,
             left_out.weights,
         )
 

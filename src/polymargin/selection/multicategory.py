@@ -127,7 +127,7 @@ class MarginSearch(MarginClassifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MarginSearch":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "MarginSearch":
         """Search the grid.
 
         Parameters
@@ -135,6 +135,9 @@ class MarginSearch(MarginClassifier):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None, default=None
+        costs : array-like or DataFrame of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, as in `MulticategorySVC.fit`; counted by the criterion
+            too.
 
         Returns
         -------
@@ -155,7 +158,7 @@ class MarginSearch(MarginClassifier):
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
-        settings, data = machine._prepare(X, y, sample_weight)
+        settings, data = machine._prepare(X, y, sample_weight, costs)
         if isinstance(self.criterion, str):
             data, _ = data.merged(pairwise=machine._is_pairwise())
         coarse = settings

@@ -14,7 +14,7 @@ from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.estimators.shared import SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
@@ -103,6 +103,7 @@ class SharedStructureSearch(MarginClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
         """Search the grid and fit the winner.
