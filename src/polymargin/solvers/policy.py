@@ -103,7 +103,7 @@ class Policy:
     judged_after: int = 4
     tail: float = 2.0
     near: float = 0.05
-    faces: float = 10.0
+    faces: float = 3.0
     faces_gain: float = 5.0
     shortest_faces: float = 0.01
     polish_share: float = 0.1
