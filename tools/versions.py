@@ -1,10 +1,10 @@
 """Run the tests with the oldest versions of all dependencies that pyproject.toml allows, and with the newest.
 
-python -m tools.versions [--python PYTHON ...] [--only oldest|newest] [--dry-run] [--keep FOLDER] [-- PYTEST ARGUMENTS]
+python -m tools.versions [--python PYTHON ...] [--only oldest|newest] [--dry-run] [--keep FOLDER] [-- PYTEST ...]
 
-Every run has an environment of its own, with the package built from the sdist, in a folder that is temporary unless
-it is to be kept. The interpreters are commands such as python3.11; by default the one that runs this script. To be
-run once per release.
+Every run has an environment of its own, with the package built from the sdist, in a folder that is temporary
+unless it is to be kept. The interpreters are commands such as python3.11; by default the one that runs this
+script. To be run once per release.
 """
 
 import argparse
