@@ -22,6 +22,7 @@ from polymargin.gram.landmarks import (
     row_keys,
 )
 from polymargin.gram.points import PointKernel
+from polymargin.gram.products import skinny_product
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -62,4 +63,5 @@ __all__ = [
     "resolve_kernel",
     "row_keys",
     "row_norms_squared",
+    "skinny_product",
 ]

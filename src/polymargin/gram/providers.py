@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
 from polymargin.gram.kernels import Kernel, row_norms_squared
+from polymargin.gram.products import skinny_product
 
 
 class Gram(Protocol):
@@ -67,7 +68,7 @@ class DenseGram:
         if 3 * len(rows) < self.n:
             return self.block(rows).T @ V[rows]
         if self.matrix.dtype == np.float64:
-            return self.matrix @ V
+            return skinny_product(self.matrix, V)
         return _matmul_by_rows(self, V)
 
     def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from polymargin.problems.certificate import Certificate
 from polymargin.solvers.effort import RATES, Kind
 from polymargin.solvers.trace import Trace, TraceRow
+from polymargin.solvers.watch import Watch, current_watch
 
 Point = TypeVar("Point")
 
@@ -149,8 +150,9 @@ class Progress:
     converged; the loop ends early when a limit is reached or Ctrl-C was pressed, and `status` then says which.
     While the context is open Ctrl-C only raises a flag, so that no state is ever left half-updated; a second
     Ctrl-C acts at once. A solver that another one calls stops by the flag of the outer one. At the end of the
-    context a Ctrl-C that was flagged becomes an `Interrupted`, with the solution where there is one. The trace of
-    the solution has one row, of `method`, unless the solver keeps rows of its own in `trace`.
+    context a Ctrl-C that was flagged becomes an `Interrupted`, with the solution where there is one; the end of a
+    `Watch` does the same. The trace of the solution has one row, of `method`, unless the solver keeps rows of its
+    own in `trace`.
     """
 
     def __init__(self, settings: Settings, observer: Observer | None = None, *, method: str = "unnamed"):
@@ -167,9 +169,14 @@ class Progress:
         self._gaps: list[tuple[float, float]] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
+        self._watch: Watch | None = None
+        self._tells_watch = False
         self._solution: Solution | None = None
 
     def __enter__(self) -> "Progress":
+        self._watch = current_watch()
+        if self._watch is not None and not self._watch.is_taken:
+            self._watch.is_taken = self._tells_watch = True
         if threading.current_thread() is threading.main_thread():
             handler = signal.getsignal(signal.SIGINT)
             owner = getattr(handler, "__self__", None)
@@ -180,10 +187,14 @@ class Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._previous_handler is None:
-            return
-        signal.signal(signal.SIGINT, self._previous_handler)
-        if self.interrupted and exception[0] is None:
+        ended = False
+        if self._watch is not None and self._tells_watch:
+            self._watch.is_taken = False
+            ended = self._watch.ended
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGINT, self._previous_handler)
+            ended = ended or self.interrupted
+        if ended and exception[0] is None:
             raise KeyboardInterrupt if self._solution is None else Interrupted(self._solution)
 
     def _interrupt(self, signum: int, frame: Any) -> None:
@@ -203,7 +214,11 @@ class Progress:
         return float("inf") if limit is None else limit - self.seconds
 
     def _is_interrupted(self) -> bool:
-        return self.interrupted or (self._outer is not None and self._outer.interrupted)
+        return (
+            self.interrupted
+            or (self._outer is not None and self._outer.interrupted)
+            or (self._watch is not None and self._watch.ended)
+        )
 
     def out_of_time(self) -> bool:
         """Tell whether to stop now, and note why; for use between the bursts of one long iteration."""
@@ -235,6 +250,8 @@ class Progress:
         self._gaps.append((self.work, entry.gap))
         if self.observer is not None:
             self.observer(entry)
+        if self._watch is not None and self._tells_watch:
+            self._watch.see(entry)
         return entry
 
     def note(self, method: str, primal: float, dual: float, iterations: int = 1) -> None:

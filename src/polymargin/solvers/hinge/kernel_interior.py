@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from polymargin.gram import DenseGram
+from polymargin.gram import DenseGram, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
@@ -270,7 +270,7 @@ class _ConjugateGradients:
         """Return ``theta d + (K + tau 11') d P`` on the open variables."""
         centred = _centred(d)
         self.path.preconditioner.steps += 1
-        product = self.path.matrix @ centred.astype(self.path.matrix.dtype) + self.path.tau * centred.sum(axis=0)
+        product = skinny_product(self.path.matrix, centred) + self.path.tau * centred.sum(axis=0)
         return np.where(self.path.open, self.theta * d + product, 0.0)
 
     def solve(self, right: Array, error: float) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram
+from polymargin.gram import DenseGram, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
@@ -141,7 +141,7 @@ class _Iterate:
             v = 2 * z - self.t
             mean = v.mean(axis=0)
             v -= mean
-            x = v @ self.inverse
+            x = np.ascontiguousarray(skinny_product(self.inverse, v.T).T)
             if self.problem.fit_intercept:
                 x -= np.outer(v @ (self.of_ones / self.total), self.of_ones)
             x *= rho
