@@ -68,7 +68,9 @@ def register() -> None:
             kind, SCORED, _declare_types, _convert_machine, parser=_parse_machine, options=options
         )
     for wrapper in WRAPPERS:
-        update_registered_converter(wrapper, ROUNDED, _declare_types, _round, parser=_parse_wrapper, options=options)
+        update_registered_converter(
+            wrapper, ROUNDED, _declare_types, _round, parser=_parse_wrapper, options=options
+        )
     converters = {
         EXACT: _convert_machine,
         REFINED: _convert_refined,
