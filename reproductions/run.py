@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from polymargin.files import write_atomically
-from polymargin.selection.progress import progress_bar
+from polymargin.selection.progress import counted
 from reproductions.declare import Context, Key, Reproduction
 from reproductions.provenance import commit, digest
 
@@ -77,7 +77,7 @@ def run(
         delayed(compute)(name, item, number, quick, data_home, origin) for number in missing
     )
     with results.open("a") as file:
-        for record in progress_bar(computed, len(missing), name, shown=shown):
+        for record in counted(computed, len(missing), name, shown=shown):
             file.write(record.to_line() + "\n")
             file.flush()
             os.fsync(file.fileno())

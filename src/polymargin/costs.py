@@ -1,6 +1,7 @@
 """Costs, priors and class weights: every specification a user may give, resolved to one checked array.
 
-Rows of a cost matrix are true classes, columns predicted ones, both in the order of `classes_`.
+Rows of a cost matrix are true classes, columns predicted ones, both in the order of `classes_`. Costs of rows
+(n, k) say what predicting each class would cost a row, whose true class is known.
 """
 
 from collections.abc import Mapping
@@ -41,6 +42,70 @@ def resolve_cost_matrix(cost_matrix: Any, classes: NDArray, *, name: str = "cost
     return costs
 
 
+def resolve_row_costs(
+    costs: Any,
+    labels: NDArray[np.intp],
+    classes: NDArray,
+    *,
+    rows: NDArray[np.intp] | None = None,
+    n_rows: int | None = None,
+) -> NDArray[np.float64]:
+    """Return what predicting each class costs each row, (n, k); the own class of a row costs nothing.
+
+    Parameters
+    ----------
+    costs : array-like (n_rows, k) in the order of `classes`, or a DataFrame whose columns are the classes.
+    labels : (n,) positions of the rows' classes.
+    classes : (k,) the class labels, sorted.
+    rows : (n,) which of the `n_rows` rows are asked for; None: all.
+
+    Examples
+    --------
+    >>> resolve_row_costs([[0, 7.5], [0.2, 0]], np.array([0, 1]), np.array(["a", "b"]))
+    array([[0. , 7.5],
+           [0.2, 0. ]])
+    """
+    rows = np.arange(len(labels)) if rows is None else rows
+    shape = len(labels) if n_rows is None else n_rows, len(classes)
+    table = _by_class(costs, classes, shape)[rows]
+    wrong = ~(np.isfinite(table) & (table >= 0))
+    if wrong.any():
+        at, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"costs must be finite and non-negative, got {table[at, column]!s} in row {rows[at]} for class "
+            f"{classes[column]}."
+        )
+    check_magnitudes("costs", table)
+    own = table[np.arange(len(labels)), labels]
+    if own.any():
+        at = int(np.flatnonzero(own)[0])
+        raise ValueError(
+            f"costs must be zero for the own class of a row, got {own[at]:g} in row {rows[at]} for class "
+            f"{classes[labels[at]]}: subtract it from all costs of the row, and label the row by the class that "
+            "costs least."
+        )
+    return table
+
+
+def _by_class(costs: Any, classes: NDArray, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return a table with a column per class; the columns of a DataFrame are found by name."""
+    if hasattr(costs, "loc") and hasattr(costs, "columns"):
+        columns = list(costs.columns)
+        if len(columns) != shape[1] or set(columns) != set(classes.tolist()):
+            raise ValueError(
+                f"costs: the columns of the DataFrame must be the classes {classes.tolist()}, got {columns}."
+            )
+        costs = costs.loc[:, classes.tolist()].to_numpy()
+    table = _as_array(costs, "costs")
+    if table.shape != shape:
+        hint = "; one amount per row is a sample_weight" if table.shape == shape[:1] else ""
+        raise ValueError(
+            f"costs must have shape {shape}, one row per row of the data and one column per class "
+            f"{classes.tolist()}, got {table.shape}{hint}."
+        )
+    return table
+
+
 def resolve_utility(utility: Any, classes: NDArray) -> NDArray[np.float64]:
     """Return the (k, k) matrix of utilities; None is the identity, and "ordinal" converts the ordinal costs.
 
@@ -61,17 +126,17 @@ def resolve_utility(utility: Any, classes: NDArray) -> NDArray[np.float64]:
 
 
 def utility_of_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Convert costs to utilities: (9) of Liu, Wu & He, ``max(costs) - costs``, less the minimum of each row.
+    """Convert costs to utilities: the largest cost of each row less its costs.
 
-    What is taken off a row changes no Bayes rule, and what is left draws the machine less towards zero scores.
+    It is (9) of Liu, Wu & He, ``max(costs) - costs``, less the minimum of each row. What is taken off a row
+    changes no Bayes rule, and what is left draws the machine less towards zero scores.
 
     >>> utility_of_costs(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]]))
     array([[2., 1., 0.],
            [0., 1., 0.],
            [0., 4., 5.]])
     """
-    utility = costs.max() - costs
-    return utility - utility.min(axis=1, keepdims=True)
+    return costs.max(axis=1, keepdims=True) - costs
 
 
 def matrix_by_class(values: Any, classes: NDArray, *, name: str, fill: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,9 @@ ROWS_OF_A_THREAD = 2**15
 Result = TypeVar("Result")
 
 
-def over_ranges(function: Callable[[slice], Result], n_rows: int) -> list[Result]:
+def over_ranges(
+    function: Callable[[slice], Result], n_rows: int, rows_of_a_thread: int | None = None
+) -> list[Result]:
     """Return what `function` makes of consecutive ranges of `n_rows` rows, one range a thread.
 
     There are as many threads as scikit-learn's own loops have: ``OMP_NUM_THREADS`` and threadpoolctl limit them.
@@ -25,7 +27,7 @@ def over_ranges(function: Callable[[slice], Result], n_rows: int) -> list[Result
     >>> over_ranges(lambda part: part.stop - part.start, 1000)
     [1000]
     """
-    n_ranges = max(1, min(_n_threads(), n_rows // ROWS_OF_A_THREAD))
+    n_ranges = max(1, min(_n_threads(), n_rows // (rows_of_a_thread or ROWS_OF_A_THREAD)))
     if n_ranges == 1:
         return [function(slice(0, n_rows))]
     ends = [n_rows * i // n_ranges for i in range(n_ranges + 1)]

@@ -1,6 +1,7 @@
 """What a new user does first, with files of their own: nothing is lost, nothing hangs, nothing misleads."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +34,49 @@ def data(frame, tmp_path):
 @pytest.fixture(autouse=True)
 def _cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def on_a_terminal(*arguments):
+    """Run the command with standard error on a terminal of 200 columns; return what a person saw there."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    seen, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+    process = subprocess.Popen(
+        [COMMAND, *map(str, arguments)],
+        stderr=terminal,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+    )
+    os.close(terminal)
+    written = b""
+    while True:
+        try:
+            more = os.read(seen, 65_536)
+        except OSError:  # the other side is closed
+            break
+        if not more:
+            break
+        written += more
+    os.close(seen)
+    assert process.wait(60) == 0
+    return written.decode("utf-8", "replace")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="terminals are POSIX")
+class TestHowFarItIs:
+    def test_fit_shows_time_objective_and_gap(self, data):
+        seen = on_a_terminal("fit", data, "--target", "y", "--budget", "3s")
+        assert re.search(r"fitting auto to 67 rows within 3s: \d+ s", seen)
+        assert re.search(r"objective [\d.e+-]+, gap \de[+-]\d\d", seen)
+
+    def test_compare_names_the_method_from_the_start(self, data):
+        seen = on_a_terminal("compare", data, "--target", "y", "--only", "SVC", "--folds", "2", "--budget", "2s")
+        first = seen.index("comparing: 0 s")
+        assert "SVC, fold 1 of 2" in seen[first : first + 200]
 
 
 class TestCompare:

@@ -1,10 +1,11 @@
 """The hinge machines on Dask reach the optimum of one machine, and prove it."""
 
+import dask.array as da
 import numpy as np
 import pytest
 
 from polymargin import MulticategorySVC, RobustSVC
-from tests.distributed.samples import assert_same_optimum, chunked, fresh, make_sample
+from tests.distributed.samples import UNEVEN, assert_same_optimum, chunked, fresh, make_sample
 
 MACHINES = {
     "lee": MulticategorySVC(kernel="linear", tol=1e-7),
@@ -66,3 +67,30 @@ def test_too_many_unknowns(threads):
     X, y = np.random.default_rng(0).normal(size=(40, 6000)), np.arange(40) % 3
     with pytest.raises(ValueError, match="12002 unknowns"):
         MulticategorySVC(kernel="linear").fit(*chunked(X, y, chunks=(20, 20)))
+
+
+@pytest.mark.parametrize(
+    "machine", [MACHINES["lee"], RobustSVC(tol=1e-7, truncation=-np.inf)], ids=["lee", "robust"]
+)
+def test_costs_of_rows(machine, sample, threads):
+    X, y, weights = sample
+    rng = np.random.default_rng(1)
+    costs = np.where(np.sort(np.unique(y)) == y[:, None], 0.0, rng.integers(0, 3, (400, 3)))
+    costs[:37] = 0.0  # the whole of a chunk
+    collections = chunked(X, y, weights)
+    lazy = da.from_array(costs, chunks=(UNEVEN, (1, 2)))
+    free = int((~costs.any(axis=1) & (weights > 0)).sum())
+    with pytest.warns(UserWarning, match=f"zero for every class in {free} rows"):
+        ours = fresh(machine).fit(*collections, costs=lazy)
+    with pytest.warns(UserWarning, match="zero for every class"):
+        in_memory = fresh(machine).fit(X, y, weights, costs=costs)
+    with pytest.warns(UserWarning, match="zero for every class"):
+        given_as_array = fresh(machine).fit(*collections, costs=costs)
+    assert_same_optimum(ours, in_memory)
+    np.testing.assert_array_equal(given_as_array.coef_, ours.coef_)
+    costs[-1] = -1.0
+    with (
+        pytest.warns(UserWarning, match="zero for every class"),
+        pytest.raises(ValueError, match="In partition 4: costs must be finite and non-negative"),
+    ):
+        fresh(machine).fit(*collections, costs=costs)

@@ -167,9 +167,12 @@ def test_rows_computed_on_demand_give_the_same_machine(data):
     np.testing.assert_allclose(by_rows.decision_function(X), whole.decision_function(X), atol=1e-5)
 
 
-def test_verbose_prints_a_line_an_iteration(data, capsys):
-    MulticategorySVC(verbose=True).fit(*data)
-    assert "[MulticategorySVC] iteration 1: primal" in capsys.readouterr().out
+def test_verbose_logs_a_line_an_iteration(data, capsys, caplog):
+    with caplog.at_level("INFO", logger="polymargin"):
+        MulticategorySVC(verbose=True).fit(*data)
+    assert caplog.records[0].name == "polymargin"
+    assert caplog.messages[0].startswith("[MulticategorySVC] iteration 1: primal")
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])

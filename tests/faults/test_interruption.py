@@ -1,6 +1,5 @@
 """Ctrl-C ends what was begun, fits, searches, paths, pipelines and cross-validation, and leaves whole models."""
 
-import io
 import signal
 import threading
 import warnings
@@ -44,17 +43,16 @@ KEEPING = [
 """Machines that have a point to keep while they are being fitted."""
 
 
-class PressedAtFirstWrite(io.StringIO):
-    """Standard output during whose first line Ctrl-C is pressed: a solver is then in the midst of its work."""
+class PressedAtFirstLine:
+    """Logging during whose first line Ctrl-C is pressed: a solver is then in the midst of its work."""
 
     pressed = 0
 
-    def write(self, text):
+    def __call__(self, message):
         """Press Ctrl-C once."""
         if not self.pressed:
             self.pressed = 1
             signal.raise_signal(signal.SIGINT)
-        return len(text)
 
 
 def pressing_kernel(A, B):
@@ -102,7 +100,7 @@ def pressing_records(monkeypatch):
 @pytest.mark.parametrize("machine", KEEPING, ids=repr)
 def test_an_interrupted_fit_raises_and_keeps_its_certified_point(machine, monkeypatch):
     machine = machine.set_params(verbose=True)
-    monkeypatch.setattr("sys.stdout", PressedAtFirstWrite())
+    monkeypatch.setattr("polymargin.logs.tell", PressedAtFirstLine())
     with pytest.raises(KeyboardInterrupt, match="relative gap"):
         machine.fit(X, Y)
     assert machine.certificate_.is_finite
@@ -164,7 +162,7 @@ def test_an_interruption_within_a_solver_ends_searches_and_pipelines(search, pre
 
 
 def test_cross_validation_ends(monkeypatch):
-    monkeypatch.setattr("sys.stdout", PressedAtFirstWrite())
+    monkeypatch.setattr("polymargin.logs.tell", PressedAtFirstLine())
     with pytest.raises(KeyboardInterrupt):
         cross_val_score(MulticategorySVC(C=100.0, tol=1e-12, verbose=True), X, Y, error_score=0.0)
 

@@ -239,10 +239,11 @@ def test_time_limit_is_kept(loss):
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 def test_interrupt_keeps_the_fit():
     script = """
-        import os, signal, sys, threading, time, warnings
+        import logging, os, signal, sys, threading, time, warnings
         import numpy as np
         from polymargin import MulticategorySVC
         from tests.simulate import blobs
+        logging.basicConfig(level=logging.INFO, stream=sys.stdout)
         warnings.simplefilter("ignore")
         pressed = []
 

@@ -69,11 +69,13 @@ def test_exact_leave_one_out(iris):
     assert -search.best_score_ == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_default_grid_and_progress(iris, capsys):
+def test_default_grid_and_progress(iris, capsys, caplog):
     X, y = iris[0][::3], iris[1][::3]
-    search = MarginSearch(verbose=True).fit(X, y)
+    with caplog.at_level("INFO", logger="polymargin"):
+        search = MarginSearch(verbose=True).fit(X, y)
     assert len(search.cv_results_["param_C"]) == 8 * 7
-    assert "7/7" in capsys.readouterr().err
+    assert "7 of 7" in caplog.messages[-1]
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,12 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         except Exception as error:
             if debug:
                 raise
-            print(f"polymargin: {_describe(error)}", file=sys.stderr)
+            print(f"polymargin: {describe(error)}", file=sys.stderr)
             raise typer.Exit(2 if isinstance(error, Misuse) else 1) from None
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
+    """Return an error in words for a person."""
     if isinstance(error, Problems):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -112,19 +113,33 @@ def working(what: str, n_rows: int, *, quiet: bool = False) -> Iterator["Status"
     """Say what is going on unless `quiet`, and keep linear algebra of small problems to one thread."""
     from threadpoolctl import threadpool_limits
 
+    from polymargin.solvers.watch import Watch
+
     shown = sys.stderr.isatty() and not quiet
-    status = notes().status(what) if shown else None
-    with threadpool_limits(1 if n_rows <= SMALL else None), status or nullcontext():
-        yield Status(what, status)
+    status = Status(what)
+    line = notes().status(status) if shown else nullcontext()
+    with threadpool_limits(1 if n_rows <= SMALL else None), line, Watch(status.see):
+        yield status
 
 
 class Status:
-    """The line that says what is going on, and for how long."""
+    """The line that says what is going on, for how long, and how far the fit under way is."""
 
-    def __init__(self, what: str, line: Any):
-        self.what, self.line, self.started = what, line, time.perf_counter()
+    def __init__(self, what: str):
+        self.what, self.started = what, time.perf_counter()
+        self.more = self.fit = ""
 
     def say(self, more: str) -> None:
         """Add to the line how far things are."""
-        if self.line is not None:
-            self.line.update(f"{self.what}: {time.perf_counter() - self.started:.0f} s, {more}")
+        self.more = f", {more}"
+
+    def see(self, record: Any) -> None:
+        """Add to the line how far the fit under way is."""
+        self.fit = f"; objective {record.primal:.5g}, gap {max(record.gap, 0.0):.0e}"
+
+    def __str__(self) -> str:
+        return f"{self.what}: {time.perf_counter() - self.started:.0f} s{self.more}{self.fit}"
+
+    def __rich__(self) -> str:
+        # Asked for whenever the line is drawn, so that the seconds go on whatever the fit does.
+        return str(self)

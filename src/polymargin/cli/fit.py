@@ -1,7 +1,6 @@
 """`polymargin fit`: train on a file, judge on rows held out, save and report."""
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,7 +72,7 @@ def fit(
         if budget is not None:
             parse_seconds(budget)
         share = training.check_share(test_size, test, report)
-        choice = Choice(method, C, kernel, landmarks, seed=seed, shown=sys.stderr.isatty(), budget=budget)
+        choice = Choice(method, C, kernel, landmarks, seed=seed, budget=budget)
         choice.check()
         if tune and C is not None:
             raise Misuse(f"--tune chooses C itself, leave --C out; got {C:g}.")

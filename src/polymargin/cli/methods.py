@@ -55,7 +55,6 @@ class Choice:
     C, kernel, landmarks : None for what suits the method and the data.
     costs, priors : (k, k) and (k,) arrays in the order of the classes, or None.
     seed : draws landmarks and folds.
-    shown : whether searches show how far they are.
     budget : time for tuning, "60s" for example; None for a method's own search where rows are few.
     """
 
@@ -66,7 +65,6 @@ class Choice:
     costs: NDArray[np.float64] | None = None
     priors: NDArray[np.float64] | None = None
     seed: int = 0
-    shown: bool = False
     budget: str | None = None
 
     def check(self) -> None:
@@ -139,16 +137,14 @@ class Choice:
             )
         match self.method:
             case Method.multicategory:
-                return MarginSearch(machine, verbose=self.shown)
+                return MarginSearch(machine)
             case Method.proximal:
                 return ProximalSVCCV(machine)
             case Method.sparse:
                 # The columns are standardised before, all of them or, as asked for, none.
-                return SparseSVCCV(
-                    cost_matrix=self.costs, priors=self.priors, standardize=False, verbose=self.shown
-                )
+                return SparseSVCCV(cost_matrix=self.costs, priors=self.priors, standardize=False)
             case Method.shared:
-                return SharedStructureSearch(machine, verbose=self.shown)
+                return SharedStructureSearch(machine)
             case _:
                 return GridSearchCV(machine, {"C": ROBUST_CS}, scoring=make_cost_scorer(self.costs))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask
@@ -15,16 +15,22 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from polymargin.blocks import joined
 from polymargin.checks import check_entries
-from polymargin.costs import resolve_cost_matrix
+from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.distributed._blocks import DaskBlocks, Fit, read_in_place
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
 
 
 def training_set(
-    estimator: MarginClassifier, X: Any, y: Any, sample_weight: Any = None, *, weigh_classes: bool = True
+    estimator: MarginClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    costs: Any = None,
+    weigh_classes: bool = True,
 ) -> PartitionedSet:
-    """Validate the partitions of `X`, `y` and `sample_weight`, and learn the classes.
+    """Validate the partitions of `X`, `y`, `sample_weight` and `costs` (n, k), and learn the classes.
 
     Labels and weights are passed over first. The rows themselves are read and checked when a sum asks for them.
     """
@@ -35,7 +41,8 @@ def training_set(
     labelled = [_aligned("y", y, X)]
     if sample_weight is not None:
         labelled.append(_aligned("sample_weight", sample_weight, X))
-    rows, labels = blocks_of([X, *labelled], fit), blocks_of(labelled, fit)
+    priced = [] if costs is None else [_aligned_costs(costs, X)]
+    rows, labels = blocks_of([X, *priced, *labelled], fit), blocks_of(labelled, fit)
     partition = rows.spread(list(range(len(rows.parts))))
 
     counts = labels.reduce(joined, _count_labels, partition)
@@ -44,14 +51,19 @@ def training_set(
     factors = np.ones(len(classes))
     if weigh_classes:
         factors = estimator._class_factors(classes, totals.sum(axis=0))
-    costs = resolve_cost_matrix(getattr(estimator, "cost_matrix", None), classes)
+    matrix = resolve_cost_matrix(getattr(estimator, "cost_matrix", None), classes)
     used = np.flatnonzero(numbers.any(axis=1))
-    sets = rows.map(_checked_rows, partition, columns, classes, factors, costs)
+    if priced:
+        charged = np.array(blocks_of([*priced, *labelled], fit).reduce(joined, _count_charged))
+        weighted = int(numbers.sum())
+        estimator._warn_of_free_rows(weighted - int(charged.sum()), weighted)
+        used = np.flatnonzero(charged)
+    sets = rows.map(_checked_rows, partition, columns, classes, factors, matrix, bool(priced))
     sizes = np.array([count.n_rows for count in counts])
     return PartitionedSet(
         sets.restricted(used.tolist()),
         classes,
-        costs,
+        matrix,
         numbers[used],
         totals.sum(axis=0) * factors,
         float((lightest * factors).min()),
@@ -172,6 +184,27 @@ def _aligned(name: str, values: Any, X: Any) -> Any:
     return values
 
 
+def _aligned_costs(costs: Any, X: Any) -> Any:
+    """Return the costs of rows with whole rows and the partitions of `X`."""
+    if not dask.is_dask_collection(costs):
+        table = np.asarray(costs, dtype=np.float64)
+        if table.ndim != 2:
+            raise ValueError(f"costs must have one row per row of X and one column per class, got {table.shape}.")
+        costs = dask.array.from_array(table, chunks=table.shape)
+    elif hasattr(costs, "columns"):
+        raise TypeError("costs must be a Dask array with a column per class in order, got a Dask DataFrame.")
+    elif costs.ndim == 2 and costs.numblocks[1] > 1:
+        costs = costs.rechunk({1: -1})
+    return _aligned("costs", costs, X)
+
+
+def _count_charged(priced: list) -> list[int]:
+    """Count the rows of a partition that have weight, and costs other than zero."""
+    costs, _, *weights = (np.asarray(part) for part in priced)
+    charged = costs.any(axis=1) if costs.ndim == 2 else costs != 0
+    return [int((charged & (weights[0] > 0) if weights else charged).sum())]
+
+
 @dataclass(frozen=True, slots=True)
 class _LabelCounts:
     """The labels of a partition: its rows; numbers, summed and least weights of those of positive weight."""
@@ -257,16 +290,22 @@ def _checked_rows(
     columns: Columns,
     classes: NDArray,
     factors: NDArray[np.float64],
-    costs: NDArray[np.float64],
+    matrix: NDArray[np.float64],
+    has_costs: bool,
 ) -> TrainingSet:
     with naming(partition):
         X, *labelled = given
+        costs = labelled.pop(0) if has_costs else None
         X = columns.check(X)
         labels, weights = _checked_labels(*labelled)
         if X.shape[0] != len(labels):
             raise ValueError(f"X and y must have the same number of rows, got {X.shape[0]} and {len(labels)}.")
-    rows = np.flatnonzero(weights)
-    if len(rows) < len(weights):
+    n_given, rows = len(weights), np.flatnonzero(weights)
+    if len(rows) < n_given:
         X, labels, weights = X[rows], labels[rows], weights[rows]
     codes = np.searchsorted(classes, labels)
-    return TrainingSet(X, codes, classes, weights * factors[codes], costs, rows)
+    data = TrainingSet(X, codes, classes, weights * factors[codes], matrix, rows)
+    if costs is None:
+        return data
+    with naming(partition):
+        return replace(data, row_costs=resolve_row_costs(costs, codes, classes, rows=rows, n_rows=n_given))

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from polymargin import logs
 from polymargin.blocks import OneBlock
 from polymargin.checks import (
     LARGEST_ENTRY,
@@ -22,7 +23,7 @@ from polymargin.checks import (
     check_magnitudes,
     check_real,
 )
-from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors
+from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors, resolve_row_costs
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
 from polymargin.estimators._scoring import Scoring
 from polymargin.gram import Kernel, check_precomputed, draw_landmarks, resolve_kernel, row_keys
@@ -44,6 +45,7 @@ class TrainingSet:
     weights : (n,) sample weights times class weights times the correction for `priors`.
     costs : (k, k) misclassification costs.
     rows : (n,) positions of the rows in the data that the user gave.
+    row_costs : (n, k) what each class would cost each row, where that was given instead of a matrix.
     """
 
     X: Any
@@ -52,6 +54,7 @@ class TrainingSet:
     weights: NDArray[np.float64]
     costs: NDArray[np.float64]
     rows: NDArray[np.intp]
+    row_costs: NDArray[np.float64] | None = None
 
     @property
     def n_classes(self) -> int:
@@ -98,22 +101,38 @@ class TrainingSet:
     @property
     def example_costs(self) -> NDArray[np.float64]:
         """Weighted cost L_ij of predicting class j for example i, (n, k)."""
-        return self.weights[:, None] * self.costs[self.labels]
+        return self.weights[:, None] * self.unweighted_costs
+
+    @property
+    def unweighted_costs(self) -> NDArray[np.float64]:
+        """Cost of predicting class j for example i, (n, k)."""
+        return self.costs[self.labels] if self.row_costs is None else self.row_costs
 
     def restricted(self, kept: NDArray[np.intp], *, pairwise: bool) -> "TrainingSet":
         """Return the rows `kept`, in that order; of a `pairwise` (kernel) matrix also those columns."""
         if np.array_equal(kept, np.arange(len(self.rows))):
             return self
         X = self.X[np.ix_(kept, kept)] if pairwise else self.X[kept]
-        return replace(self, X=X, labels=self.labels[kept], weights=self.weights[kept], rows=self.rows[kept])
+        row_costs = None if self.row_costs is None else self.row_costs[kept]
+        return replace(
+            self,
+            X=X,
+            labels=self.labels[kept],
+            weights=self.weights[kept],
+            rows=self.rows[kept],
+            row_costs=row_costs,
+        )
 
     def merged(self, *, pairwise: bool = False) -> tuple["TrainingSet", NDArray[np.intp]]:
         """Return the set with equal rows of a class made one, in an order of their own, and where every row went.
 
         So a row given twice and a row of weight 2 are the same problem to the last bit, and the order of the rows
-        has no effect.
+        has no effect. Rows that differ in their costs stay apart.
         """
-        keys = list(zip(self.labels.tolist(), row_keys(self.X), strict=True))
+        parts: list[list] = [self.labels.tolist(), row_keys(self.X)]
+        if self.row_costs is not None:
+            parts.append(row_keys(self.row_costs))
+        keys = list(zip(*parts, strict=True))
         position = {key: at for at, key in enumerate(sorted(set(keys)))}
         place = np.array([position[key] for key in keys], dtype=np.intp)
         first = np.unique(place, return_index=True)[1]
@@ -244,14 +263,41 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         y: Any,
         sample_weight: Any = None,
         *,
+        costs: Any = None,
         weigh_classes: bool = True,
         check_finite: bool = True,
     ) -> Any:
         """Validate the data in memory (a `TrainingSet`), or in the partitions of Dask (a `PartitionedSet`)."""
         if not is_dask_collection(X):
-            return self._training_set(X, y, sample_weight, weigh_classes=weigh_classes, check_finite=check_finite)
+            return self._training_set(
+                X, y, sample_weight, costs=costs, weigh_classes=weigh_classes, check_finite=check_finite
+            )
         self._check_partitionable()
-        return _dask_drivers().training_set(self, X, y, sample_weight, weigh_classes=weigh_classes)
+        if costs is not None:
+            self._check_only_costs()
+        return _dask_drivers().training_set(self, X, y, sample_weight, costs=costs, weigh_classes=weigh_classes)
+
+    def _check_only_costs(self) -> None:
+        """Refuse costs of classes beside those of rows."""
+        for name in ("cost_matrix", "utility"):
+            if getattr(self, name, None) is not None:
+                raise ValueError(
+                    f"costs and {name} are two ways to price errors, by row and by class: give one of them and "
+                    "leave the other None, got both."
+                )
+
+    def _warn_of_free_rows(self, free: int, n_rows: int, first: int | None = None) -> None:
+        """Say how many rows cost nothing whatever is predicted."""
+        if free == n_rows:
+            raise ValueError("costs must have at least one positive entry, got only zeros.")
+        if free:
+            where = "" if first is None else f", the first is row {first}"
+            warnings.warn(
+                f"costs are zero for every class in {free} row{'' if free == 1 else 's'}{where}: nothing is "
+                "learnt from them.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _check_partitionable(self) -> None:
         """Refuse what rows in partitions cannot have: above all, kernels between all of them."""
@@ -267,12 +313,15 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         y: Any,
         sample_weight: Any = None,
         *,
+        costs: Any = None,
         classes: NDArray | None = None,
         reset: bool = True,
         weigh_classes: bool = True,
         check_finite: bool = True,
     ) -> TrainingSet:
         """Validate the data and resolve `cost_matrix`, `priors` and `class_weight` where the family has them.
+
+        With `costs` (n, k) of the rows given, `cost_matrix` must not be.
 
         With `classes` (incremental fitting) the labels must be among them; otherwise `classes_` is learnt.
         Without `weigh_classes` the weights are those of the samples alone: a machine that sees its rows in chunks
@@ -284,6 +333,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
                 f"{type(self).__name__} cannot take X as a Dask collection here: {self._why_in_memory}. Give rows "
                 "that fit into memory, such as X.compute() or a sample of them."
             )
+        if costs is not None:
+            self._check_only_costs()
         X, y = validate_data(
             self,
             X,
@@ -305,8 +356,9 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         check_magnitudes("sample_weight", weights)
         if self._is_pairwise():
             check_precomputed(X)
-        rows = np.arange(len(weights)) if sample_weight is None else np.flatnonzero(weights)
-        if len(rows) < len(weights):
+        n_given = len(weights)
+        rows = np.arange(n_given) if sample_weight is None else np.flatnonzero(weights)
+        if len(rows) < n_given:
             X, y, weights = (
                 (X[np.ix_(rows, rows)] if self._is_pairwise() else X[rows]),
                 y[rows],
@@ -327,8 +379,13 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         if weigh_classes and any(getattr(self, name, None) is not None for name in ("class_weight", "priors")):
             totals = np.bincount(labels, weights, minlength=len(classes)).astype(np.float64)
             weights = weights * self._class_factors(classes, totals)[labels]
-        costs = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)
-        return TrainingSet(X, labels, classes, weights, costs, rows)
+        matrix = resolve_cost_matrix(getattr(self, "cost_matrix", None), classes)
+        if costs is None:
+            return TrainingSet(X, labels, classes, weights, matrix, rows)
+        row_costs = resolve_row_costs(costs, labels, classes, rows=rows, n_rows=n_given)
+        free = np.flatnonzero(~row_costs.any(axis=1))
+        self._warn_of_free_rows(len(free), len(rows), int(rows[free[0]]) if len(free) else None)
+        return TrainingSet(X, labels, classes, weights, matrix, rows, row_costs)
 
     def _class_factors(self, classes: NDArray, totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what `class_weight` and `priors` multiply the rows of classes with summed weights `totals` by.
@@ -356,14 +413,14 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         return Settings(tol, sys.maxsize if max_iter == -1 else max_iter, time_limit)
 
     def _observer(self) -> Observer | None:
-        """Return what tells scikit-learn's callbacks of every iteration, and prints a line of it if `verbose`."""
+        """Return what tells scikit-learn's callbacks of every iteration, and logs a line of it if `verbose`."""
         tell = begin_task(self)
         if not getattr(self, "verbose", False):
             return tell
         name = type(self).__name__
 
         def show(record: Record) -> None:
-            print(
+            logs.tell(
                 f"[{name}] iteration {record.iteration}: primal {record.primal:.8g}, dual {record.dual:.8g}, "
                 f"gap {record.gap:.2e}, {record.seconds:.2f} s"
             )

@@ -66,7 +66,7 @@ class Machine:
     @classmethod
     def of(cls, data: TrainingSet, loss: str) -> "Machine":
         """Merge the rows of a training set that are equal in all variables and the class."""
-        check_costs_of_loss(loss, data.costs)
+        check_costs_of_loss(loss, data)
         merged, group = data.merged()
         losses = polyhedral(hinge_losses(loss, merged.labels, merged.example_costs), "SparseSVC")
         return cls(merged.X.astype(np.float64), losses, group, data.weights / merged.weights[group])

@@ -28,3 +28,21 @@ def all_or_nothing(method: Method) -> Method:
             raise
 
     return whole  # type: ignore[return-value]
+
+
+def refuses_costs(reason: str) -> Callable[[Method], Method]:
+    """Let a method that fits say why it cannot use the costs of rows that other machines can."""
+
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def checked(self: Any, *arguments: Any, **named: Any) -> Any:
+            if "costs" in named:
+                raise TypeError(
+                    f"{type(self).__name__} cannot use costs of rows: {reason}. MulticategorySVC, SparseSVC and "
+                    "RobustSVC can; Decider decides by them after any classifier with probabilities."
+                )
+            return method(self, *arguments, **named)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate

@@ -116,8 +116,9 @@ class MulticategorySVC(KernelClassifier):
         Whether to fit the unpenalised intercepts.
     solver : str or object, default="auto"
         "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
-        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
-        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
+        "decomposition" or "active_set", with ``loss="lee"`` also "splitting" or "kernel_interior" (kernels), or
+        "interior_point", "feature_newton" or "block_descent" (the linear kernel, landmarks), "general_newton", or
+        an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach: enough for predictions, and on many rows much sooner than the 1e-8 of the
         machines whose last digits are cheap.
@@ -130,7 +131,7 @@ class MulticategorySVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line per iteration.
+        Log a line per iteration, to the logger "polymargin".
 
     Attributes
     ----------
@@ -231,7 +232,7 @@ class MulticategorySVC(KernelClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MulticategorySVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "MulticategorySVC":
         """Fit the machine.
 
         Parameters
@@ -242,14 +243,17 @@ class MulticategorySVC(KernelClassifier):
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
+        costs : array-like, DataFrame or Dask array of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, instead of `cost_matrix`: in the order of `classes_`,
+            or a DataFrame whose columns are the classes. The own class costs nothing, and others may, too.
 
         Returns
         -------
         self
         """
         settings = self._check_arguments()
-        data = self._data(X, y, sample_weight)
-        check_costs_of_loss(self.loss, data.costs)
+        data = self._data(X, y, sample_weight, costs=costs)
+        check_costs_of_loss(self.loss, data)
         n_rows = data.n_rows
         if not isinstance(data, PartitionedSet) and self._is_merged(data):
             data = data.merged(pairwise=self._is_pairwise())[0]
@@ -330,11 +334,11 @@ class MulticategorySVC(KernelClassifier):
         self._check_kernel()
         return settings
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, costs: Any = None) -> tuple[Settings, TrainingSet]:
         """Check every argument, then the data, in memory."""
         settings = self._check_arguments()
-        data = self._training_set(X, y, sample_weight)
-        check_costs_of_loss(self.loss, data.costs)
+        data = self._training_set(X, y, sample_weight, costs=costs)
+        check_costs_of_loss(self.loss, data)
         return settings, data
 
     def _store(
@@ -363,7 +367,9 @@ class MulticategorySVC(KernelClassifier):
         )
         return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
 
-    def _left_out_scores(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.float64] | None:
+    def _left_out_scores(
+        self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None
+    ) -> NDArray[np.float64] | None:
         """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
 
         Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, for losses
@@ -372,7 +378,7 @@ class MulticategorySVC(KernelClassifier):
         """
         if self.support_ is None:
             return None
-        data = self._training_set(X, y, sample_weight, reset=False)
+        data = self._training_set(X, y, sample_weight, costs=costs, reset=False)
         if self.kernel == "linear" and self.landmarks is None and data.n_features < data.n_rows:
             return None
         everyone = np.zeros((len(y), data.n_classes))
@@ -401,6 +407,7 @@ def _hinge_block(
 ) -> HingeProblem:
     """State the problem on the rows of a partition; those that cost nothing take no part."""
     data, gram = rows
+    check_costs_of_loss(loss, data)
     costs = data.example_costs
     used = np.flatnonzero(costs.any(axis=1))
     return HingeProblem(
@@ -408,9 +415,12 @@ def _hinge_block(
     )
 
 
-def check_costs_of_loss(loss: str | Loss, costs: NDArray[np.float64]) -> None:
-    """Refuse costs (k, k) that the loss cannot use."""
-    loss_of(loss).check_costs(costs)
+def check_costs_of_loss(loss: str | Loss, data: TrainingSet | PartitionedSet) -> None:
+    """Refuse costs of classes or of rows that the loss cannot use; rows in partitions are looked at there."""
+    if isinstance(data, TrainingSet) and data.row_costs is not None:
+        loss_of(loss).check_costs(data.labels, data.row_costs)
+    else:
+        loss_of(loss).check_costs(np.arange(data.n_classes), data.costs)
 
 
 def hinge_losses(loss: str | Loss, labels: NDArray[np.intp], upper: NDArray[np.float64]) -> Losses:

@@ -16,7 +16,7 @@ from polymargin.estimators._moments import MomentClassifier, class_moments, feat
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._statement import Statement, brought_together, state_problem
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides, in_memory
@@ -168,6 +168,7 @@ class ProximalSVC(MomentClassifier):
         self.tol = tol
         self.random_state = random_state
 
+    @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @with_callbacks
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
 from polymargin.checks import check_choice, check_entries, check_weight
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.proximal import Sides
 from polymargin.solvers.ridge.refinement import refine_rows
 
@@ -71,6 +71,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.C = C
         self.refine_weights = refine_weights
 
+    @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "NewtonRefinement":
         """Fit the classifier and refine its scores on the same rows.

@@ -116,7 +116,7 @@ class RobustSVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line a convex step.
+        Log a line per convex step, to the logger "polymargin".
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class RobustSVC(KernelClassifier):
         The landmarks, where asked for.
     intercept_ : ndarray of shape (n_classes,)
     utility_ : ndarray of shape (n_classes, n_classes)
-        The utilities used.
+        The utilities used; None where `fit` was given costs per row.
     truncation_ : float
         The margin s used.
     suspicion_ : ndarray of shape (n_samples,)
@@ -230,7 +230,7 @@ class RobustSVC(KernelClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RobustSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "RobustSVC":
         """Fit the machine.
 
         Parameters
@@ -241,14 +241,17 @@ class RobustSVC(KernelClassifier):
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
+        costs : array-like, DataFrame or Dask array of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, instead of `utility` or `cost_matrix`, as in
+            `MulticategorySVC.fit`. The utilities of a row are its largest cost less its costs.
 
         Returns
         -------
         self
         """
         settings = self._check_arguments()
-        given = self._data(X, y, sample_weight)
-        self.utility_ = self._utilities(given)
+        given = self._data(X, y, sample_weight, costs=costs)
+        self.utility_ = None if costs is not None else self._utilities(given)
         self.truncation_ = self._truncation(given.n_classes)
         if isinstance(given, PartitionedSet):
             solution = self._fit_partitions(given, settings)
@@ -263,11 +266,13 @@ class RobustSVC(KernelClassifier):
         kernel, nystroem = self._kernel_of(data)
         gram = self._gram(kernel, data.X, nystroem)
 
-        def state(utility: NDArray[np.float64], truncation: float, emphasis: Any = 1.0) -> RobustProblem:
-            weight = self.C * (emphasis * data.weights)[:, None] * utility[data.labels]
+        def state(
+            truncation: float, utility: NDArray[np.float64] | None = self.utility_, emphasis: Any = 1.0
+        ) -> RobustProblem:
+            weight = self.C * (emphasis * data.weights)[:, None] * _utility_of_rows(data, utility)
             return RobustProblem(gram, weight, truncation, self.fit_intercept, self.loss)
 
-        problem = state(self.utility_, self.truncation_)
+        problem = state(self.truncation_)
         solution = self._solve(state, convex_solver(problem), settings, data.labels)
         R = problem.coefficients(solution.point)
         self._store(data, kernel, nystroem, R)
@@ -281,13 +286,14 @@ class RobustSVC(KernelClassifier):
         """Fit to rows in partitions: by the interior point, which takes sums over them."""
         kernel, nystroem = self._kernel_of(data)
         width = self._width(data, nystroem)
-        rows = data.restricted(np.any(self.utility_, axis=1)).blocks.map(features_at_hand, nystroem, keep=True)
+        used = data if self.utility_ is None else data.restricted(np.any(self.utility_, axis=1))
+        rows = used.blocks.map(features_at_hand, nystroem, keep=True)
 
-        def state(utility: NDArray[np.float64], truncation: float) -> PartitionedRobust:
-            blocks = rows.map(_robust_block, self.C * utility, truncation, self.fit_intercept, self.loss)
+        def state(truncation: float, utility: NDArray[np.float64] | None = self.utility_) -> PartitionedRobust:
+            blocks = rows.map(_robust_block, self.C, utility, truncation, self.fit_intercept, self.loss)
             return PartitionedRobust(blocks, width, data.n_classes, truncation, self.fit_intercept)
 
-        problem = state(self.utility_, self.truncation_)
+        problem = state(self.truncation_)
         solution = self._solve(state, InteriorPoint(), settings)
         self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
         self.intercept_ = solution.point.step.intercept
@@ -360,7 +366,7 @@ class RobustSVC(KernelClassifier):
         labels: NDArray[np.intp] | None = None,
     ) -> Solution[RobustPoint]:
         """Run the DC algorithm from every start that can lead to a different solution; keep the best."""
-        problem = state(self.utility_, self.truncation_)
+        problem = state(self.truncation_)
         algorithm, observer = DCAlgorithm(convex, self.max_dc_iter), self._observer()
         solutions: dict[str, Solution[RobustPoint]] = {}
         status = None
@@ -393,9 +399,9 @@ class RobustSVC(KernelClassifier):
     ) -> Iterator[tuple[str, Any]]:
         """Yield names and scores of the starts; `solutions` are those that the starts so far have led to."""
 
-        def untruncated(utility: NDArray[np.float64], *emphasis: Any) -> Any:
+        def untruncated(**changes: Any) -> Any:
             # without its truncation the exponential loss has no steepest slope
-            plain = state(utility, self.truncation_ if self.loss == "exponential" else -np.inf, *emphasis)
+            plain = state(self.truncation_ if self.loss == "exponential" else -np.inf, **changes)
             rough = replace(settings, tol=max(settings.tol, DEFAULTS.start_tol))
             return plain.reached(RobustPoint(convex.solve(plain.convex_step(), rough).point, None))[0]
 
@@ -404,15 +410,15 @@ class RobustSVC(KernelClassifier):
             yield "utility", None
         if np.isneginf(self.truncation_):
             return
-        identity = np.eye(len(self.utility_))
-        is_the_same = solutions and np.array_equal(self.utility_, self.utility_.max() * identity)
-        if not is_the_same and ("identity" in names or not solutions):
-            yield "identity", untruncated(identity)
+        identity = np.eye(problem.n_classes)
+        is_identity = self.utility_ is not None and np.array_equal(self.utility_, self.utility_.max() * identity)
+        if not (solutions and is_identity) and ("identity" in names or not solutions):
+            yield "identity", untruncated(utility=identity)
         if labels is None:
             return
         rng = check_random_state(self.random_state)
         for _ in range(self.n_init - 1):
-            yield "random", untruncated(self.utility_, rng.exponential(size=len(labels)) ** 3)
+            yield "random", untruncated(emphasis=rng.exponential(size=len(labels)) ** 3)
         if "local" not in names or len(labels) > LOCAL_ROWS:
             return
         lowest = np.inf
@@ -425,7 +431,7 @@ class RobustSVC(KernelClassifier):
             own = margins(F)[np.arange(len(labels)), labels]
             for scale in LOCAL_SCALES:
                 yield "local", scale * F
-            yield "local", untruncated(self.utility_, np.where(own > 0, 1.0, NEGLIGIBLE_WEIGHT))
+            yield "local", untruncated(emphasis=np.where(own > 0, 1.0, NEGLIGIBLE_WEIGHT))
 
     def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
         own = margins(F)[np.arange(len(F)), data.labels]
@@ -446,15 +452,21 @@ class RobustSVC(KernelClassifier):
 
 def _robust_block(
     rows: tuple[TrainingSet, FeatureGram],
-    scaled_utility: NDArray[np.float64],
+    C: float,
+    utility: NDArray[np.float64] | None,
     truncation: float,
     fit_intercept: bool,
     loss: str,
 ) -> RobustProblem:
     """State the problem on the rows of a partition."""
     data, gram = rows
-    weight = data.weights[:, None] * scaled_utility[data.labels]
+    weight = C * data.weights[:, None] * _utility_of_rows(data, utility)
     return RobustProblem(gram, weight, truncation, fit_intercept, loss)
+
+
+def _utility_of_rows(data: TrainingSet, utility: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the utilities (n, k) of rows: those of their classes or, without any, of their own costs."""
+    return utility_of_costs(data.unweighted_costs) if utility is None else utility[data.labels]
 
 
 def _objective(solution: Solution[RobustPoint]) -> float:

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from polymargin.checks import check_choice, check_integer
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.relations import resolve_relations
 from polymargin.solvers.contract import Observer, Settings, Solution
@@ -91,7 +91,7 @@ class SharedStructureSVC(TaskClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws landmarks and random starts.
     verbose : bool, default=False
-        Print a line per round.
+        Log a line per round, to the logger "polymargin".
 
     Attributes
     ----------
@@ -188,6 +188,7 @@ class SharedStructureSVC(TaskClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @with_callbacks
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSVC":

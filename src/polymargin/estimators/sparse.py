@@ -165,7 +165,7 @@ class SparseSVC(SparseClassifier):
     time_limit : float or None, default=None
         Limit in seconds.
     verbose : bool, default=False
-        Print a line per round.
+        Log a line per round, to the logger "polymargin".
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ class SparseSVC(SparseClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SparseSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "SparseSVC":
         """Fit the machine.
 
         Parameters
@@ -267,12 +267,14 @@ class SparseSVC(SparseClassifier):
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice.
+        costs : array-like or DataFrame of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, instead of `cost_matrix`, as in `MulticategorySVC.fit`.
 
         Returns
         -------
         self
         """
-        settings, data, machine, penalty = self._prepare(X, y, sample_weight)
+        settings, data, machine, penalty = self._prepare(X, y, sample_weight, costs)
         self.weights_ = self._weights(machine, penalty, settings)
         penalty = penalty if self.weights_ is None else penalty.weighted(self.weights_)
         solution = at_rest(machine.solve, penalty, self.C, settings, observer=self._observer())
@@ -283,7 +285,9 @@ class SparseSVC(SparseClassifier):
         self._conclude(solution, settings.tol)
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Settings, TrainingSet, Machine, Penalty]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, costs: Any = None
+    ) -> tuple[Settings, TrainingSet, Machine, Penalty]:
         """Check every argument, then the data, and state the losses and the penalty."""
         settings = self._settings()
         check_weight("C", self.C)
@@ -296,7 +300,7 @@ class SparseSVC(SparseClassifier):
             raise ValueError(
                 f"adaptive must be True, False, 'per_variable' or an array of weights, got {self.adaptive!r}."
             )
-        data = self._training_set(X, y, sample_weight)
+        data = self._training_set(X, y, sample_weight, costs=costs)
         machine = Machine.of(data, self.loss)
         return settings, data, machine, machine.penalty(self.penalty)
 

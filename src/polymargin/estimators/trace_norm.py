@@ -12,7 +12,7 @@ from polymargin.checks import check_choice
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.relations import RelationSet
@@ -69,7 +69,7 @@ class TraceNormSVC(TaskClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks.
     verbose : bool, default=False
-        Print a line per iteration (every tenth with the smoothed hinge).
+        Log a line per iteration (every tenth with the smoothed hinge).
 
     Attributes
     ----------
@@ -153,6 +153,7 @@ class TraceNormSVC(TaskClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @with_callbacks
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TraceNormSVC":

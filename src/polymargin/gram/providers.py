@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
 from polymargin.gram.kernels import Kernel, row_norms_squared
+from polymargin.gram.products import skinny_product
 
 
 class Gram(Protocol):
@@ -67,7 +68,7 @@ class DenseGram:
         if 3 * len(rows) < self.n:
             return self.block(rows).T @ V[rows]
         if self.matrix.dtype == np.float64:
-            return self.matrix @ V
+            return skinny_product(self.matrix, V)
         return _matmul_by_rows(self, V)
 
     def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
@@ -171,6 +172,32 @@ def products_by_rows(
     for first in range(0, gram.n, height):
         rows = np.arange(first, min(first + height, gram.n))
         yield rows, gram.block(rows, columns) @ V
+
+
+def as_dense(gram: Gram, who: str) -> DenseGram:
+    """Return the matrix held in memory that `who` needs.
+
+    Raises
+    ------
+    TypeError
+        It is none.
+    """
+    if not isinstance(gram, DenseGram):
+        raise TypeError(f"{who} needs the whole matrix in memory: a DenseGram, got a {type(gram).__name__}.")
+    return gram
+
+
+def as_features(gram: Gram, who: str) -> FeatureGram:
+    """Return the inner products of features that `who` needs.
+
+    Raises
+    ------
+    TypeError
+        They are none.
+    """
+    if not isinstance(gram, FeatureGram):
+        raise TypeError(f"{who} needs features: a FeatureGram, got a {type(gram).__name__}.")
+    return gram
 
 
 def products_at(gram: Gram, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -126,6 +126,11 @@ class RobustProblem:
         return HingeProblem(self.gram, self.losses, self.fit_intercept, tilt)
 
     @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.weight.shape[1]
+
+    @property
     def n_pairs(self) -> int:
         """Number of losses."""
         return int(np.count_nonzero(self.weight))

@@ -117,7 +117,10 @@ def curvature(S: Array, P: Array, w: Array, size: int) -> Array:
     """Return the second derivatives of the summed losses in the first `size` coordinates of theta."""
     if size > 1 + S.shape[1]:
         return _of_everything(S, P, w)
-    return np.ascontiguousarray(_of_slope_and_offsets(S, P, w)[:size, :size])
+    if size > 1:
+        return _of_slope_and_offsets(S, P, w)
+    deviation = S - np.einsum("ij,ij->i", P, S)[:, None]
+    return np.array([[np.vdot(w[:, None] * P, deviation**2)]])
 
 
 def _softmax(z: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_from
 from polymargin.problems.penalties import Penalty
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.selection.progress import progress_bar
+from polymargin.selection.progress import counted
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
 
@@ -69,7 +69,7 @@ class Fold:
             scaler.mean_ if scaler.with_mean else nothing,
             scaler.scale_ if standardize else ones,
             scaler.transform(left_out.X.astype(np.float64)) if len(left_out.labels) else None,
-            left_out.costs[left_out.labels],
+            left_out.unweighted_costs,
             left_out.weights,
         )
 
@@ -230,5 +230,5 @@ class AdaptiveSearch:
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(run)(fold, *some) for fold, some in zip(self.folds, arguments, strict=True)
         )
-        runs = list(progress_bar(runs, len(self.folds), label, shown=self.verbose))
+        runs = list(counted(runs, len(self.folds), label, shown=self.verbose))
         return Candidate.of(round, runs, self.folds)

@@ -17,6 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from polymargin.checks import check_integer, check_real
+from polymargin.costs import resolve_row_costs
+from polymargin.selection.scoring import CostScorer
 
 KEPT = 1 / 3
 """Part of the settings that goes on to the next round, which has three times as many rows."""
@@ -139,13 +141,16 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.observer = observer
 
-    def fit(self, X: Any, y: Any) -> "BudgetSearch":
+    def fit(self, X: Any, y: Any, *, costs: Any = None) -> "BudgetSearch":
         """Search, and fit the best setting to as many rows as the budget allows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        costs : array-like of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, for estimators whose `fit` takes it. Settings are then
+            judged by their mean cost, or by a `scoring` that takes costs, too.
 
         Returns
         -------
@@ -157,6 +162,9 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y = _check_y(y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
+        if costs is not None:
+            costs = resolve_row_costs(costs, np.searchsorted(self.classes_, y), self.classes_)
+        data = _Data(X, y, costs)
         self.trials_: list[Trial] = []
         self.complete_ = False
         settings = list(ParameterGrid(self.param_grid))
@@ -167,11 +175,11 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seed = int(rng.randint(2**31 - 1))
         for size in _sizes(first_rows, y):
             rows = np.sort(order[:size])
-            judged = [trial for trial, _ in self._round(settings, X, y, rows, seed, budget, keep=True)]
+            judged = [trial for trial, _ in self._round(settings, data, rows, seed, budget, keep=True)]
             if len(judged) < len(settings):
                 break
             if size == len(y):
-                self._repeat(judged, X, y, seed, budget)
+                self._repeat(judged, data, seed, budget)
                 break
             judged.sort(key=lambda trial: -trial.score)
             settings = [trial.params for trial in judged[: int(np.ceil(KEPT * len(judged)))]]
@@ -179,19 +187,19 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 settings.pop()
             if len(settings) == 1:
                 break
-        self._last_fit(X, y, order, budget)
+        self._last_fit(data, order, budget)
         return self
 
-    def _repeat(self, judged: list[Trial], X: Any, y: NDArray, seed: int, budget: "_Budget") -> None:
+    def _repeat(self, judged: list[Trial], data: "_Data", seed: int, budget: "_Budget") -> None:
         """Judge the best settings on all rows by other folds as well: with few rows one division is much luck."""
-        everyone = np.arange(len(y))
+        everyone = np.arange(len(data.y))
         for number in range(1, REPEATS):
             judged.sort(key=lambda trial: -trial.score)
             judged = judged[: int(np.ceil(KEPT * len(judged)))] if number == 1 else judged
             if len(judged) == 1 or not budget.affords(FOLDS * len(judged), judged, judged[0].n_rows):
                 return
             settings = [trial.params for trial in judged]
-            again = self._round(settings, X, y, everyone, seed + number, budget, keep=False)
+            again = self._round(settings, data, everyone, seed + number, budget, keep=False)
             if len(again) < len(judged):
                 return
             judged = [_averaged(old, new, number) for old, (new, _) in zip(judged, again, strict=True)]
@@ -201,8 +209,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _round(
         self,
         settings: list[dict[str, Any]],
-        X: Any,
-        y: NDArray,
+        data: "_Data",
         rows: NDArray[np.intp],
         seed: int,
         budget: "_Budget",
@@ -215,11 +222,11 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             # A class may have fewer rows than there are folds, and a rough fit need not converge.
             warnings.simplefilter("ignore")
-            splits = [(rows[train], rows[test]) for train, test in folds.split(rows, y[rows])]
+            splits = [(rows[train], rows[test]) for train, test in folds.split(rows, data.y[rows])]
             for params in settings:
                 if self.trials_ and budget.searched():
                     break
-                model, trial = self._judge(params, X, y, splits, budget)
+                model, trial = self._judge(params, data, splits, budget)
                 self.trials_.append(trial)
                 judged.append((trial, None if keep else model))
                 if keep:
@@ -229,20 +236,25 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return judged
 
     def _judge(
-        self, params: dict[str, Any], X: Any, y: NDArray, splits: list[Any], budget: "_Budget"
+        self, params: dict[str, Any], data: "_Data", splits: list[Any], budget: "_Budget"
     ) -> tuple[Any, Trial]:
         scores, started, model = [], time.perf_counter(), None
         for train, test in splits:
-            model = self._fitted(params, _safe_indexing(X, train), y[train])
+            model = self._fitted(params, data.part(train))
             budget.count(len(train))
-            held_out = _safe_indexing(X, test), y[test]
-            scores.append(model.score(*held_out) if self.scoring is None else self.scoring(model, *held_out))
+            scores.append(self._score(model, data.part(test)))
         seconds = (time.perf_counter() - started) / len(splits)
         error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
         return model, Trial(params, len(splits[0][0]), float(np.mean(scores)), error, seconds)
 
-    def _fitted(self, params: dict[str, Any], X: Any, y: NDArray) -> Any:
-        return clone(self.estimator).set_params(**params).fit(X, y)
+    def _fitted(self, params: dict[str, Any], data: "_Data") -> Any:
+        return clone(self.estimator).set_params(**params).fit(data.X, data.y, **data.priced)
+
+    def _score(self, model: Any, data: "_Data") -> float:
+        if self.scoring is None and data.costs is None:
+            return model.score(data.X, data.y)
+        scoring = CostScorer(None, self.classes_) if self.scoring is None else self.scoring
+        return scoring(model, data.X, data.y, **data.priced)
 
     def _keep_if_best(self, model: Any, trial: Trial) -> None:
         """Remember the best of the round with the most rows so far."""
@@ -257,9 +269,9 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
 
-    def _last_fit(self, X: Any, y: NDArray, order: NDArray[np.intp], budget: "_Budget") -> None:
+    def _last_fit(self, data: "_Data", order: NDArray[np.intp], budget: "_Budget") -> None:
         """Fit the best setting to all rows, or to as many as the rest of the budget allows."""
-        trial = self.best_trial_
+        trial, y = self.best_trial_, data.y
         size = budget.rows_allowed(self.trials_, trial, len(y))
         if size <= trial.n_rows < len(y):
             return
@@ -270,7 +282,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         limit = budget.seconds_left
         if np.isfinite(limit) and "time_limit" in self.estimator.get_params(deep=False):
             params["time_limit"] = max(limit, 0.1)
-        model = self._fitted(params, _safe_indexing(X, rows), y[rows])
+        model = self._fitted(params, data.part(rows))
         if "time_limit" in params and "time_limit" not in trial.params:
             model.set_params(time_limit=self.estimator.time_limit)
         budget.count(len(rows))
@@ -297,6 +309,25 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse, tags.input_tags.pairwise = inner.input_tags.sparse, False
         tags.classifier_tags = inner.classifier_tags
         return tags
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """Rows, their classes and, where given, their costs."""
+
+    X: Any
+    y: NDArray
+    costs: NDArray[np.float64] | None
+
+    @property
+    def priced(self) -> dict[str, Any]:
+        """The costs as a keyword of `fit` and of scorers."""
+        return {} if self.costs is None else {"costs": self.costs}
+
+    def part(self, rows: NDArray[np.intp]) -> "_Data":
+        """Return some rows."""
+        costs = None if self.costs is None else self.costs[rows]
+        return _Data(_safe_indexing(self.X, rows), self.y[rows], costs)
 
 
 @dataclass(slots=True)

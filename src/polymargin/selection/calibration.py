@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.softmax import SoftmaxProblem, probabilities
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.softmax_newton import SoftmaxNewton
+from polymargin.solvers.softmax_newton import SoftmaxNewton, points_without
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -41,8 +41,8 @@ JUDGING_FOLDS = 5
 SETTINGS = Settings(tol=1e-10, max_iter=200)
 """When the fit of a map stops: Newton's method needs some ten iterations."""
 
-JUDGING = Settings(tol=1e-3, max_iter=10)
-"""When the fit without a fold stops, which starts from that with all rows: after one iteration or two."""
+JUDGING = Settings(tol=1e-2, max_iter=200)
+"""When the fit of a candidate stops; that of the map which is taken then goes on."""
 
 
 class ScoreMap(Protocol):
@@ -139,8 +139,8 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     """
     n, k = scores.shape
     spread = _spread(scores, weights)
-    maps: dict[str, SoftmaxMap] = {}
     losses: dict[str, Array] = {}
+    points: dict[str, Array] = {}
     start = None
     for method in CANDIDATES:
         if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
@@ -148,10 +148,8 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
         problem = _problem(method, scores / spread, labels, weights)
         if start is not None:
             start = np.concatenate([start, np.zeros(len(problem.ridge) - len(start))])
-        solution = SoftmaxNewton().solve(problem, SETTINGS, start=start)
-        start = solution.point
-        maps[method] = SoftmaxMap(solution.point, spread, solution.certificate)
-        losses[method] = _fold_losses(problem, solution.point, labels, folds)
+        points[method] = start = SoftmaxNewton().solve(problem, JUDGING, start=start).point
+        losses[method] = _fold_losses(problem, start, labels, folds)
     means = {method: float(np.average(loss, weights=weights)) for method, loss in losses.items()}
     best = min(means, key=means.__getitem__)
 
@@ -161,7 +159,9 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
         return means[method] - means[best] <= np.sqrt(variance / weights.sum())
 
     method = next(filter(is_as_good, reversed(means)))
-    return Choice(method, maps[method], means)
+    problem = _problem(method, scores / spread, labels, weights)
+    solution = SoftmaxNewton().solve(problem, SETTINGS, start=points[method])
+    return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means)
 
 
 def log_losses(probabilities: Array, labels: Labels) -> Array:
@@ -179,11 +179,9 @@ def _problem(method: str, scores: Array, labels: Labels, weights: Array) -> Soft
 
 
 def _fold_losses(problem: SoftmaxProblem, theta: Array, labels: Labels, folds: NDArray[np.intp]) -> Array:
-    """Return the log losses of the rows of every fold at the map without it, found from `theta`."""
+    """Return the log losses of the rows of every fold at the map without it, `theta` being the one with all."""
     losses = np.empty(len(labels))
-    for fold in np.unique(folds):
-        out = folds == fold
-        without = SoftmaxNewton().solve(problem.restricted(~out), JUDGING, start=theta).point
+    for out, without in points_without(problem, theta, folds):
         losses[out] = log_losses(probabilities(without, problem.scores[out]), labels[out])
     return losses
 

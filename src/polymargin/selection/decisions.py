@@ -95,8 +95,10 @@ class Decider:
         Parameters
         ----------
         X : whatever the classifier takes, of n_samples rows
-        costs : array-like of shape (n_samples,) or (n_samples, n_classes, n_classes) or None, default=None
-            Amounts that multiply the costs of the rows, or a cost matrix of its own for every row.
+        costs : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_classes, n_classes), or \
+                None, default=None
+            Amounts that multiply the costs of the rows; or what predicting each class costs a row where it is
+            wrong; or a cost matrix of its own for every row.
 
         Returns
         -------
@@ -136,16 +138,18 @@ class Decider:
             return expected_costs(P, self._costs)
         k = len(self.classes_)
         given = check_array(costs, allow_nd=True, ensure_2d=False, dtype=np.float64, input_name="costs")
-        if given.shape not in ((len(P),), (len(P), k, k)):
+        if given.shape not in ((len(P),), (len(P), k), (len(P), k, k)):
             raise ValueError(
-                f"costs must have shape ({len(P)},), an amount per row, or ({len(P)}, {k}, {k}), a matrix per "
-                f"row, got {given.shape}."
+                f"costs must have shape ({len(P)},), an amount per row, ({len(P)}, {k}), what each class "
+                f"costs a row where it is wrong, or ({len(P)}, {k}, {k}), a matrix per row, got {given.shape}."
             )
         if (given < 0).any():
             row = int(np.argwhere(given < 0)[0][0])
             raise ValueError(f"costs must be non-negative, got {given[row].min():g} in row {row}.")
         if given.ndim == 1:
             return given[:, None] * expected_costs(P, self._costs)
+        if given.ndim == 2:
+            return given * (1.0 - P)
         return np.einsum("ni,nij->nj", P, given)
 
     def _checked(self, probabilities: Any) -> Array:

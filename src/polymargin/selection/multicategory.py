@@ -30,7 +30,7 @@ from polymargin.gram import (
 )
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
-from polymargin.selection.progress import progress_bar
+from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
@@ -77,7 +77,7 @@ class MarginSearch(MarginClassifier):
     n_jobs : int or None, default=None
         Widths searched side by side.
     verbose : bool, default=False
-        Show a progress bar.
+        Log how far it is, to the logger "polymargin".
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class MarginSearch(MarginClassifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MarginSearch":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "MarginSearch":
         """Search the grid.
 
         Parameters
@@ -135,6 +135,9 @@ class MarginSearch(MarginClassifier):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None, default=None
+        costs : array-like or DataFrame of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, as in `MulticategorySVC.fit`; counted by the criterion
+            too.
 
         Returns
         -------
@@ -155,7 +158,7 @@ class MarginSearch(MarginClassifier):
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
-        settings, data = machine._prepare(X, y, sample_weight)
+        settings, data = machine._prepare(X, y, sample_weight, costs)
         if isinstance(self.criterion, str):
             data, _ = data.merged(pairwise=machine._is_pairwise())
         coarse = settings
@@ -166,7 +169,7 @@ class MarginSearch(MarginClassifier):
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(grid.search_width)(kernel) for kernel in kernels
         )
-        widths = list(progress_bar(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
+        widths = list(counted(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
         entries = [entry for width in widths for entry in width.entries]
         results = _table(entries)
         if self.criterion == "gacv" and any(width.singular for width in widths):

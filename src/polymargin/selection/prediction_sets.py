@@ -162,9 +162,7 @@ class PredictionSetClassifier(AroundClassifier):
         check_is_fitted(self)
         if self.cv is None:
             return misfits(self.model_.predict_proba(X), self.misfit) <= self.thresholds_
-        better = sum(self._count_better(fold, X) for fold in self._folds)
-        totals = sum(self._totals(fold) for fold in self._folds)
-        return better < np.ceil((totals + 1.0) * self.coverage * (1 - 1e-12))
+        return sum(self._count_better(fold, X) for fold in self._folds) < self._most_better()
 
     def predict_with_reason(self, X: Any) -> tuple[NDArray, NDArray[np.str_]]:
         """Predict, and say what kind of set the row has.
@@ -250,6 +248,11 @@ class PredictionSetClassifier(AroundClassifier):
             cumulated = np.concatenate([[0.0], np.cumsum(fold.weights[order])])
             counts[:, j] = cumulated[np.searchsorted(fold.misfits[order], candidates[:, j], side="left")]
         return counts
+
+    def _most_better(self) -> Array:
+        """Return how many rows of all folds must fit better for a class to leave the set, (k,)."""
+        totals = sum(self._totals(fold) for fold in self._folds)
+        return np.ceil((totals + 1.0) * self.coverage * (1 - 1e-12))
 
     def _totals(self, fold: "_Fold") -> Array:
         """Return the weight of the rows that every class is compared with, (k,)."""

@@ -13,7 +13,7 @@ from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._statement import brought_together
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
 from polymargin.selection.results import copy_from, cv_results, keep_results
@@ -145,6 +145,7 @@ class ProximalSVCCV(MarginClassifier):
         self.gammas = gammas
         self.criterion = criterion
 
+    @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVCCV":
         """Search the grid and fit the winner.

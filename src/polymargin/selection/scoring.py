@@ -4,14 +4,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from polymargin.checks import check_labels
-from polymargin.costs import resolve_cost_matrix
+from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 
 
 def expected_cost(
-    y_true: Any, y_pred: Any, cost_matrix: Any = None, *, labels: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    cost_matrix: Any = None,
+    *,
+    costs: Any = None,
+    labels: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     """Compute the mean cost of predictions, sum_i w_i cost[y_i, yhat_i] / sum_i w_i.
 
@@ -23,6 +32,9 @@ def expected_cost(
         Cost of predicting class j for class i, as the estimators take it: (n_classes, n_classes) in the order of
         `labels`, a DataFrame labelled by classes, ``{(true, predicted): cost}`` (others 1), "ordinal"
         (``|i - j|``), or None (every error costs 1).
+    costs : array-like or DataFrame of shape (n_samples, n_classes) or None, default=None
+        What predicting each class costs each row, instead of `cost_matrix`: in the order of `labels`, or a
+        DataFrame whose columns are the classes.
     labels : array-like of shape (n_classes,) or None, default=None
         All classes; None: those that occur, sorted. Give them where a class may be missing from both.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -36,9 +48,24 @@ def expected_cost(
     >>> from polymargin import expected_cost
     >>> expected_cost(["a", "a", "b"], ["a", "b", "a"], {("a", "b"): 5})
     2.0
+    >>> expected_cost(["a", "b"], ["b", "a"], costs=[[0, 3.0], [0.5, 0]])
+    1.75
     """
+    true, predicted, classes = _positions(y_true, y_pred, labels)
+    weights = _check_sample_weight(sample_weight, true, dtype=np.float64, ensure_non_negative=True)
+    if costs is None:
+        charged = resolve_cost_matrix(cost_matrix, classes)[true, predicted]
+    elif cost_matrix is not None:
+        raise ValueError("costs and cost_matrix are two ways to price errors: give one of them, got both.")
+    else:
+        charged = resolve_row_costs(costs, true, classes)[np.arange(len(true)), predicted]
+    return float(np.average(charged, weights=weights))
+
+
+def _positions(y_true: Any, y_pred: Any, labels: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
+    """Return the positions of true and predicted classes among all classes, and these."""
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(y_true, y_pred, sample_weight)
+    check_consistent_length(y_true, y_pred)
     given = [("y_true", y_true), ("y_pred", y_pred)]
     if labels is not None:
         given.append(("labels", column_or_1d(labels)))
@@ -52,37 +79,68 @@ def expected_cost(
     unknown = np.setdiff1d(occurring, classes)
     if len(unknown):
         raise ValueError(f"labels must hold every class of y_true and y_pred, missing: {unknown.tolist()}.")
-    weights = _check_sample_weight(sample_weight, y_true, dtype=np.float64, ensure_non_negative=True)
-    costs = resolve_cost_matrix(cost_matrix, classes)
-    return float(
-        np.average(costs[np.searchsorted(classes, y_true), np.searchsorted(classes, y_pred)], weights=weights)
-    )
+    return np.searchsorted(classes, y_true), np.searchsorted(classes, y_pred), classes
+
+
+class RoutedScorer:
+    """Base of scorers that scikit-learn can route metadata to: `sample_weight`, and `costs` of rows."""
+
+    def set_score_request(self, **requests: Any) -> Any:
+        """Say which metadata the scorer wants, as ``set_score_request(costs=True)``.
+
+        Parameters
+        ----------
+        **requests : True, False, None or the name under which a search is given it
+
+        Returns
+        -------
+        self
+        """
+        if not sklearn.get_config()["enable_metadata_routing"]:
+            raise RuntimeError(
+                "set_score_request needs metadata routing: sklearn.set_config(enable_metadata_routing=True)."
+            )
+        request = MetadataRequest(owner=type(self).__name__)
+        for name, alias in requests.items():
+            request.score.add_request(param=name, alias=alias)
+        object.__setattr__(self, "_metadata_request", request)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what `set_score_request` was told."""
+        return getattr(self, "_metadata_request", MetadataRequest(owner=type(self).__name__))
 
 
 @dataclass(frozen=True)
-class CostScorer:
+class CostScorer(RoutedScorer):
     """A scorer ``(estimator, X, y) -> -expected_cost``; made by :func:`make_cost_scorer`."""
 
     cost_matrix: Any
     labels: Any = None
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return minus the mean cost of the estimator's predictions."""
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, costs: Any = None) -> float:
+        """Return minus the mean cost of the estimator's predictions; `costs` of the rows replace the matrix."""
         labels = estimator.classes_ if self.labels is None else self.labels
         return -expected_cost(
-            y, estimator.predict(X), self.cost_matrix, labels=labels, sample_weight=sample_weight
+            y,
+            estimator.predict(X),
+            self.cost_matrix if costs is None else None,
+            costs=costs,
+            labels=labels,
+            sample_weight=sample_weight,
         )
 
 
-def make_cost_scorer(cost_matrix: Any, *, labels: Any = None) -> CostScorer:
+def make_cost_scorer(cost_matrix: Any = None, *, labels: Any = None) -> CostScorer:
     """Make a scikit-learn scorer out of a cost matrix: minus the mean cost, so that greater is better.
 
     Pass it as ``scoring=`` to `GridSearchCV`, `cross_val_score` and their like, with the `cost_matrix` that the
-    estimator was given: training, tuning and reporting then speak of the same costs.
+    estimator was given: training, tuning and reporting then speak of the same costs. Costs of rows reach it by
+    scikit-learn's metadata routing: ``make_cost_scorer().set_score_request(costs=True)``.
 
     Parameters
     ----------
-    cost_matrix : array-like, DataFrame, dict, "ordinal" or None
+    cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         As of :func:`expected_cost`.
     labels : array-like of shape (n_classes,) or None, default=None
         All classes, in the order of an array of costs; None: the `classes_` of the estimator that is scored. Give

@@ -14,13 +14,13 @@ from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.estimators.shared import PAPER_ROUNDS, SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
-from polymargin.selection.progress import progress_bar
+from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.shared.alternation import AlternationSolver, alternate_side_by_side
@@ -56,7 +56,7 @@ class SharedStructureSearch(MarginClassifier):
     n_jobs : int or None, default=None
         Folds searched side by side.
     verbose : bool, default=False
-        Show a progress bar.
+        Log how far it is, to the logger "polymargin".
 
     Attributes
     ----------
@@ -104,6 +104,7 @@ class SharedStructureSearch(MarginClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
         """Search the grid and fit the winner.
@@ -130,7 +131,7 @@ class SharedStructureSearch(MarginClassifier):
         search = _FoldSearch(machine, data, shared, grid, settings)
         folds = list(check_cv(self.cv, data.labels, classifier=True).split(data.X, data.labels))
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(delayed(search)(*fold) for fold in folds)
-        hits = sum(progress_bar(runs, len(folds), "folds", shown=bool(self.verbose)))
+        hits = sum(counted(runs, len(folds), "folds", shown=bool(self.verbose)))
         accuracy = hits / sum(data.weights[test].sum() for _, test in folds)
         if shared is None:
             tasks = machine._summarise(data, machine._features(data))[0]

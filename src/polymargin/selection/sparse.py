@@ -9,6 +9,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from polymargin.checks import check_choice, check_flag, check_integer, check_positive_values, check_real
+from polymargin.costs import resolve_row_costs
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._sparse_machine import Machine, name_of, named_penalty
@@ -162,7 +163,7 @@ class SparseSVCCV(SparseClassifier):
     n_jobs : int or None, default=None
         Folds solved side by side.
     verbose : bool, default=False
-        Show a progress bar per candidate.
+        Log how far the folds of every candidate are, to the logger "polymargin".
 
     Attributes
     ----------
@@ -239,7 +240,9 @@ class SparseSVCCV(SparseClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation_set: Any = None) -> "SparseSVCCV":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None, validation_set: Any = None
+    ) -> "SparseSVCCV":
         """Choose a model and fit it.
 
         Parameters
@@ -248,8 +251,10 @@ class SparseSVCCV(SparseClassifier):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights; a weight of 2 equals the row given twice, in validation too.
-        validation_set : tuple (X, y) or None, default=None
-            Examples to validate on, once, instead of the folds of `cv`.
+        costs : array-like or DataFrame of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, instead of `cost_matrix`; counted in validation, too.
+        validation_set : tuple (X, y) or (X, y, costs) or None, default=None
+            Examples to validate on, once, instead of the folds of `cv`; with their costs where `costs` are given.
 
         Returns
         -------
@@ -257,7 +262,7 @@ class SparseSVCCV(SparseClassifier):
         """
         settings = self._settings()
         self._check_parameters()
-        data = self._training_set(X, y, sample_weight)
+        data = self._training_set(X, y, sample_weight, costs=costs)
         folds = self._folds(data, y, _num_samples(X), validation_set)
         machine = folds[-1].machine
         penalty = machine.penalty(self.penalty)
@@ -314,11 +319,16 @@ class SparseSVCCV(SparseClassifier):
         parts = [tuple(position[part][position[part] >= 0] for part in split) for split in splits]
         parts.append((np.arange(len(data.rows)), np.arange(0)))
         return [
-            Fold.of(_restricted(data, train), _restricted(data, left_out), self.loss, self.standardize)
+            Fold.of(
+                data.restricted(train, pairwise=False),
+                data.restricted(left_out, pairwise=False),
+                self.loss,
+                self.standardize,
+            )
             for train, left_out in parts
         ]
 
-    def _validation_rows(self, data: TrainingSet, X: Any, y: Any) -> TrainingSet:
+    def _validation_rows(self, data: TrainingSet, X: Any, y: Any, costs: Any = None) -> TrainingSet:
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         y = column_or_1d(y)
         unknown = np.setdiff1d(y, data.classes)
@@ -327,8 +337,15 @@ class SparseSVCCV(SparseClassifier):
                 f"validation_set must hold rows and as many labels among {data.classes.tolist()}, got "
                 f"{X.shape[0]} rows and {len(y)} labels; not among them: {unknown.tolist()}."
             )
+        if (costs is None) != (data.row_costs is None):
+            raise ValueError(
+                "validation_set must be (X, y, costs) where fit is given costs, and (X, y) where it is not, got "
+                f"{'no' if costs is None else 'its own'} costs."
+            )
         labels = np.searchsorted(data.classes, y)
-        return replace(data, X=X, labels=labels, weights=np.ones(len(y)), rows=np.arange(len(y)))
+        row_costs = None if costs is None else resolve_row_costs(costs, labels, data.classes)
+        everyone = np.arange(len(y))
+        return replace(data, X=X, labels=labels, weights=np.ones(len(y)), rows=everyone, row_costs=row_costs)
 
     def _check_parameters(self) -> None:
         named_penalty(self.penalty)
@@ -396,9 +413,3 @@ def _check_selects(machine: Machine, penalty: Penalty) -> None:
 
 def _ascending(values: Any, name: str = "Cs") -> NDArray[np.float64]:
     return np.sort(check_positive_values(name, values))
-
-
-def _restricted(data: TrainingSet, rows: NDArray[np.intp]) -> TrainingSet:
-    return replace(
-        data, X=data.X[rows], labels=data.labels[rows], weights=data.weights[rows], rows=data.rows[rows]
-    )

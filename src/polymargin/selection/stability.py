@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from polymargin.checks import check_flag, check_integer, check_labels, check_real
 from polymargin.estimators.sparse import SparseClassifier
-from polymargin.selection.progress import progress_bar
+from polymargin.selection.progress import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def stability_selection(
     n_jobs : int or None, default=None
         Fits made side by side.
     verbose : bool, default=False
-        Show a progress bar.
+        Log how far it is, to the logger "polymargin".
 
     Returns
     -------
@@ -86,7 +86,7 @@ def stability_selection(
     fits = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_separated)(estimator, X, y, part) for part in parts
     )
-    fits = list(progress_bar(fits, n_resamples, "resamples", shown=verbose))
+    fits = list(counted(fits, n_resamples, "resamples", shown=verbose))
     model = fits[0][1]
     separations = np.mean([separated for separated, _ in fits], axis=0)
     features = np.mean([separated.any(axis=0) for separated, _ in fits], axis=0)

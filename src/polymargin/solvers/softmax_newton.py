@@ -1,10 +1,12 @@
 """Newton's method for maps from scores to probabilities."""
 
-import numpy as np
-import scipy.linalg
-from numpy.typing import NDArray
+from collections.abc import Iterator
 
-from polymargin.problems.softmax import LEAST_SLOPE, Evaluation, SoftmaxProblem
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from polymargin.problems.softmax import LEAST_SLOPE, Evaluation, SoftmaxProblem, curvature, pulled_back
 from polymargin.solvers.contract import Observer, Progress, Settings, Solution, Status
 
 Array = NDArray[np.float64]
@@ -49,7 +51,7 @@ def _step(problem: SoftmaxProblem, theta: Array, here: Evaluation) -> tuple[Arra
     first = 0 if theta[0] > LEAST_SLOPE or here.gradient[0] < 0.0 else 1
     H = problem.hessian(here.probabilities)[first:, first:]
     step = np.zeros_like(theta)
-    step[first:] = -scipy.linalg.solve(H, here.gradient[first:], assume_a="pos") if len(H) else 0.0
+    step[first:] = -_solved(H, here.gradient[first:])
     length, rounding = 1.0, 1e-14 * max(1.0, abs(here.value))
     while length > SHORTEST:
         trial = theta + length * step
@@ -59,3 +61,35 @@ def _step(problem: SoftmaxProblem, theta: Array, here: Evaluation) -> tuple[Arra
             return trial, there
         length *= 0.5
     return None
+
+
+def points_without(
+    problem: SoftmaxProblem, theta: Array, folds: NDArray[np.intp]
+) -> Iterator[tuple[NDArray[np.bool_], Array]]:
+    """Yield for every fold its rows and the point without them: one Newton step from the solution `theta`.
+
+    The Hessian is a sum over the rows, so that all folds together take one.
+    """
+    here = problem.at(theta)
+    residual = problem.weights[:, None] * (here.probabilities - problem.targets)
+    parts = []
+    for fold in np.unique(folds):
+        out = folds == fold
+        S = problem.scores[out]
+        H = curvature(S, here.probabilities[out], problem.weights[out], len(theta))
+        parts.append((out, H, pulled_back(residual[out], S, len(theta))))
+    whole = np.sum([H for _, H, _ in parts], axis=0) + np.diag(problem.ridge)
+    for out, H, gradient in parts:
+        point = theta - _solved(whole - H, here.gradient - gradient)
+        point[0] = max(point[0], LEAST_SLOPE)
+        yield out, point
+
+
+def _solved(H: Array, right: Array) -> Array:
+    """Solve with a positive definite matrix."""
+    if not len(H):
+        return right
+    _, answer, info = dposv(H, right)
+    if info:
+        raise np.linalg.LinAlgError("The Hessian of a map is not positive definite in floating-point arithmetic.")
+    return answer

@@ -17,6 +17,6 @@ class AdmLoss(Loss):
         others = np.stack([np.delete(np.eye(k) - 1.0 / k, y, axis=0) for y in range(k)])
         return LargestHinges(labels, costs.max(axis=1, keepdims=True), others, 1.0)
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("adm", costs)
+        one_cost_per_class("adm", labels, costs)

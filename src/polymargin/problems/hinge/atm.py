@@ -17,6 +17,6 @@ class AtmLoss(Loss):
         k = costs.shape[1]
         return LargestHinges(labels, costs.max(axis=1, keepdims=True), signed_scores(k), 1.0)
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("atm", costs)
+        one_cost_per_class("atm", labels, costs)

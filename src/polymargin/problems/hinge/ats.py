@@ -17,6 +17,6 @@ class AtsLoss(Loss):
         k = costs.shape[1]
         return BoxLosses(labels, np.repeat(costs.max(axis=1, keepdims=True), k, axis=1), signed_scores(k), 1.0)
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("ats", costs, "has a hinge of the own class")
+        one_cost_per_class("ats", labels, costs, "has a hinge of the own class")

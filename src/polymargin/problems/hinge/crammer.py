@@ -14,9 +14,9 @@ class CrammerLoss(Loss):
         """Return the loss over examples."""
         return crammer_singer(labels, costs.max(axis=1), costs.shape[1])
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("crammer", costs)
+        one_cost_per_class("crammer", labels, costs)
 
 
 def crammer_singer(labels: NDArray[np.intp], weight: Array, n_classes: int) -> SimplexLosses:
@@ -25,11 +25,15 @@ def crammer_singer(labels: NDArray[np.intp], weight: Array, n_classes: int) -> S
     return SimplexLosses(example, labels[example], weight[example], 2.0, len(labels), n_classes)
 
 
-def one_cost_per_class(loss: str, costs: Array, reason: str = "takes the maximum over classes") -> None:
-    """Refuse costs (k, k) that are not one cost for each true class."""
-    others = costs[~np.eye(len(costs), dtype=bool)].reshape(len(costs), -1)
-    if np.any(others != others[:, :1]):
+def one_cost_per_class(
+    loss: str, labels: NDArray[np.intp], costs: Array, reason: str = "takes the maximum over classes"
+) -> None:
+    """Refuse costs (n, k) that are not the same for all classes other than the own one."""
+    n, k = costs.shape
+    others = costs[labels[:, None] != np.arange(k)].reshape(n, k - 1)
+    unequal = np.flatnonzero((others != others[:, :1]).any(axis=1))
+    if len(unequal):
         raise ValueError(
-            f"cost_matrix must have equal costs in each row with loss={loss!r}, whose loss {reason}, got "
-            f"{costs.tolist()}; loss='lee' and 'weston' use any costs."
+            f"cost_matrix must have equal costs in each row, as must costs of rows, with loss={loss!r}, whose "
+            f"loss {reason}, got {costs[unequal[0]].tolist()}; loss='lee' and 'weston' use any costs."
         )

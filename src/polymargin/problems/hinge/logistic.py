@@ -72,6 +72,6 @@ class LogisticLoss(Loss):
         """Return the loss over examples."""
         return LogisticLosses(labels, costs.max(axis=1, keepdims=True), differences(costs.shape[1]), 1.0)
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("logistic", costs, "sees all other classes at once")
+        one_cost_per_class("logistic", labels, costs, "sees all other classes at once")

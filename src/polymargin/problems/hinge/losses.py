@@ -146,8 +146,14 @@ class Loss(ABC):
         costs : (n, k) what each class would cost each example, its weight and C included; zero for the own class.
         """
 
-    def check_costs(self, costs: Array) -> None:  # noqa: B027
-        """Raise a ValueError for a cost matrix (k, k) that the loss cannot use; by default any is welcome."""
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:  # noqa: B027
+        """Raise a ValueError for costs that the loss cannot use; by default any are welcome.
+
+        Parameters
+        ----------
+        labels : (n,) class codes.
+        costs : (n, k) what each class would cost each example; of a cost matrix, the k classes are the examples.
+        """
 
 
 def relative(violation: float, scale: float) -> float:

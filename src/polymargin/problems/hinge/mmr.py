@@ -16,6 +16,6 @@ class MmrLoss(Loss):
         k = costs.shape[1]
         return BoxLosses(labels, costs.max(axis=1, keepdims=True), (1.0 / k - np.eye(k))[:, None, :], 1.0)
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("mmr", costs, "sees the own class alone")
+        one_cost_per_class("mmr", labels, costs, "sees the own class alone")

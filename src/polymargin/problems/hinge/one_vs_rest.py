@@ -30,6 +30,6 @@ class OneVsRestLoss(Loss):
         directions = signs[:, :, None] * np.eye(k)[None, :, :]
         return IndependentHinges(labels, np.repeat(costs.max(axis=1, keepdims=True), k, axis=1), directions, 1.0)
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("one_vs_rest", costs, "has a hinge of the own class")
+        one_cost_per_class("one_vs_rest", labels, costs, "has a hinge of the own class")

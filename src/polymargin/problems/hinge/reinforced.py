@@ -45,6 +45,6 @@ class ReinforcedLoss(Loss):
         parts = np.where(is_own, self.gamma * (k - 1), 1.0 - self.gamma)
         return BoxLosses(labels, costs.max(axis=1, keepdims=True) * parts, directions, 1.0 / (k - 1))
 
-    def check_costs(self, costs: Array) -> None:
+    def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""
-        one_cost_per_class("reinforced", costs, "has a hinge of the own class")
+        one_cost_per_class("reinforced", labels, costs, "has a hinge of the own class")

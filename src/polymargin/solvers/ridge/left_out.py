@@ -76,6 +76,8 @@ def left_out_scores(
     A `whole` row leaves with all its weight, instead of one of the equal rows that it stands for.
     """
     if moments is None:
+        if whole and len(Cs) == 1 and all((side.factors > 0).all() for side in sides.different()):
+            return iter([(slice(0, len(rows.labels)), _at_one_C(rows, sides, float(Cs[0]))[None])])
         return _through_rows(rows, sides, Cs, whole=whole)
     return _through_moments(rows, _spectra(rows, moments, sides, Cs), sides, Cs, whole=whole)
 
@@ -163,6 +165,35 @@ def _through_rows(
             direct = inner[at] @ (roots[:, None] * multipliers)
             scores[:, at, r] = np.where(root > 0, signs[at, r, None] - errors, direct).T
     yield slice(0, len(signs)), scores
+
+
+def _at_one_C(rows: ProximalRows, sides: LeftOutSides, C: float) -> NDArray[np.float64]:
+    """Return the left-out scores (n, k) of whole rows for one C, in a fraction of the time of `_through_rows`.
+
+    With G = ``u E E' u``, u the roots of the weights, problem r has the matrix ``G + s I + t P``, where P keeps
+    the rows of class r and s and s + t are ``1/(C factor)`` of the rest and of the class. So G is decomposed once
+    for all problems, and what distinguishes the class is a correction of low rank.
+    """
+    ((B, signs, _),) = replace(rows, chunk_rows=len(rows.labels)).chunks()
+    roots = np.sqrt(rows.weights)
+    largest = C * max(float(side.factors.max()) for side in sides.different())
+    values, U = _principal_axes(B, dense(B @ B.T) + 1.0, roots, largest)
+    scores = np.empty(signs.shape)
+    for r in range(signs.shape[1]):
+        own, rest = np.flatnonzero(rows.labels == r), np.flatnonzero(rows.labels != r)
+        for side, leaving in ((sides.own, own), (sides.rest, rest)):
+            of_class, of_rest = C * float(side.factors[r, r]), C * float(side.factors[r - 1, r])
+            scaled = np.sqrt(values + 1.0 / of_rest)
+            seen = (U.T @ (roots * signs[:, r])) / scaled
+            inside, out = U[own] / scaled, U[leaving] / scaled
+            extra = 1.0 / of_class - 1.0 / of_rest
+            coupling = np.eye(len(own)) + extra * inside @ inside.T
+            columns = out @ inside.T
+            correction = extra * scipy.linalg.solve(coupling, columns.T, check_finite=False)
+            answer = out @ seen - (inside @ seen) @ correction
+            diagonal = np.einsum("ij,ij->i", out, out) - np.einsum("ij,ji->i", columns, correction)
+            scores[leaving, r] = signs[leaving, r] - answer / (roots[leaving] * diagonal)
+    return scores
 
 
 def _principal_axes(
