@@ -70,7 +70,8 @@ class Sample:
         if not path.exists():
             return None
         with np.load(path, allow_pickle=False) as archive:
-            X, y = archive["X"].astype(np.int64), archive["y"]
+            part = archive["train_idx"]
+            X, y = archive["X"][part].astype(np.int64), archive["y"][part]
         X, rows, y, _ = train_test_split(X, y, train_size=TRAINING, test_size=ROWS, stratify=y, random_state=0)
         scaler = StandardScaler().fit(X)
         return cls(name, scaler.transform(X), y, scaler.transform(rows), rows, scaler)
