@@ -187,12 +187,7 @@ class PredictionSetClassifier(AroundClassifier):
         if self.cv is None:
             thresholds = self.thresholds_ if coverage is None else self._thresholds(self._folds[0], level)
             return misfits(self.model_.predict_proba(X), self.misfit) <= thresholds
-        candidates = [misfits(fold.model.predict_proba(X), self.misfit) for fold in self._folds]
-        if self.form == "minmax":
-            candidates = [np.min(candidates, axis=0)] * len(candidates)
-        better = sum(self._count_better(*pair) for pair in zip(self._folds, candidates, strict=True))
-        totals = sum(self._totals(fold) for fold in self._folds)
-        return better < np.ceil((totals + 1.0) * level * (1 - 1e-12))
+        return self._count_better(self._folds, X) < self._most_better(level)
 
     def predict_with_reason(self, X: Any) -> tuple[NDArray, NDArray[np.str_]]:
         """Predict, and say what kind of set the row has.
@@ -268,7 +263,14 @@ class PredictionSetClassifier(AroundClassifier):
         of_class = (fold.labels == j for j in range(k))
         return np.array([_quantile(fold.misfits[at], fold.weights[at], coverage) for at in of_class])
 
-    def _count_better(self, fold: "_Fold", candidates: Array) -> Array:
+    def _count_better(self, folds: list["_Fold"], X: Any) -> Array:
+        """Return how many rows of the folds fit their classes better than every class fits rows X, (n, k)."""
+        candidates = [misfits(fold.model.predict_proba(X), self.misfit) for fold in folds]
+        if self.form == "minmax":
+            candidates = [np.min(candidates, axis=0)] * len(folds)
+        return np.sum([self._better_in(*pair) for pair in zip(folds, candidates, strict=True)], axis=0)
+
+    def _better_in(self, fold: "_Fold", candidates: Array) -> Array:
         """Return how many rows of the fold fit their classes better than as badly as `candidates`, (n, k)."""
         counts = np.empty_like(candidates)
         for j in range(candidates.shape[1]):
@@ -277,6 +279,11 @@ class PredictionSetClassifier(AroundClassifier):
             cumulated = np.concatenate([[0.0], np.cumsum(fold.weights[order])])
             counts[:, j] = cumulated[np.searchsorted(fold.misfits[order], candidates[:, j], side="left")]
         return counts
+
+    def _most_better(self, coverage: float) -> Array:
+        """Return how many rows of all folds must fit better for a class to leave the set, (k,)."""
+        totals = np.sum([self._totals(fold) for fold in self._folds], axis=0)
+        return np.ceil((totals + 1.0) * coverage * (1 - 1e-12))
 
     def _totals(self, fold: "_Fold") -> Array:
         """Return the weight of the rows that every class is compared with, (k,)."""
