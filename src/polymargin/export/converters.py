@@ -223,16 +223,18 @@ def _convert_in_sets(scope: Any, operator: Any, container: Any) -> None:
         misfits = graph.misfits(model.misfit, probabilities, k)
         graph.node("Not", graph.node("Greater", misfits, graph.constant(model.thresholds_)), output=sets)
         return
+    candidates = [graph.misfits(model.misfit, found, k) for found in of_folds]
+    if model.form == "minmax":
+        candidates = [graph.node("Min", *candidates)] * len(candidates)
     counts = []
-    for fold, found in zip(model._folds, of_folds, strict=True):
-        misfits = graph.misfits(model.misfit, found, k)
+    for fold, misfits in zip(model._folds, candidates, strict=True):
         compared = [fold.labels == j if model.coverage_of == "class" else slice(None) for j in range(k)]
         columns = [
             graph.counts_below(misfits, j, fold.misfits[at], fold.weights[at]) for j, at in enumerate(compared)
         ]
         counts.append(graph.node("Concat", *columns, axis=1))
     better = graph.node("Sum", *counts)
-    graph.node("Less", better, graph.constant(model._most_better()), output=sets)
+    graph.node("Less", better, graph.constant(model._most_better(model.coverage)), output=sets)
 
 
 def _finish(graph: Graph, operator: Any, scores: str) -> None:
