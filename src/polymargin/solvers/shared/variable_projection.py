@@ -13,6 +13,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.shared.alternation import AlternationSolver, round_of_steps
 from polymargin.solvers.shared.base_step import BaseStep, make_base_step
 from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.trace import TraceRow
 
 
 class VariableProjection:
@@ -62,9 +63,8 @@ class VariableProjection:
                 problem, rest, start=M, observer=observer
             )
             if progress.history:
-                progress.note(
-                    self.name, progress.history[-1].primal, progress.history[-1].dual, progress.iteration
-                )
+                last = progress.history[-1]
+                progress.trace.append(TraceRow(self.name, progress.iteration, last.primal, last.dual))
             progress.take(polished, None)
             progress.history += polished.history
             return progress.finish(polished.point, polished.certificate)
