@@ -26,6 +26,7 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.balance import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.threads import large_products
 
 RELAXATION = 1.9
 PENALTY = 0.7
@@ -120,10 +121,12 @@ class _Iterate:
         matrix: NDArray[Any] = self.problem.gram.matrix.astype(self.precision)
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
-            if not invert(matrix, progress):
-                return False
+            with large_products(matrix.size):
+                inverted = invert(matrix, progress)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
+            return False
+        if not inverted:
             return False
         self.inverse = matrix
         self.of_ones = matrix.sum(axis=0)
