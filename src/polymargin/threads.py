@@ -1,8 +1,8 @@
 """Threads: ranges of rows in threads of our own, and how many BLAS may have.
 
 The threads of BLAS wait for each other by spinning. In thousands of small products on a busy machine they wait for
-most of the time, so fits give BLAS one thread, except for what is large. Compiled loops over rows run in threads of
-our own, which sleep while they wait.
+most of the time, so fits give BLAS one thread, except for what is large. Compiled loops over rows run in
+threads of our own, which sleep while they wait.
 """
 
 import threading
