@@ -175,6 +175,32 @@ def products_by_rows(
         yield rows, gram.block(rows, columns) @ V
 
 
+def as_dense(gram: Gram, who: str) -> DenseGram:
+    """Return the matrix held in memory that `who` needs.
+
+    Raises
+    ------
+    TypeError
+        It is none.
+    """
+    if not isinstance(gram, DenseGram):
+        raise TypeError(f"{who} needs the whole matrix in memory: a DenseGram, got a {type(gram).__name__}.")
+    return gram
+
+
+def as_features(gram: Gram, who: str) -> FeatureGram:
+    """Return the inner products of features that `who` needs.
+
+    Raises
+    ------
+    TypeError
+        They are none.
+    """
+    if not isinstance(gram, FeatureGram):
+        raise TypeError(f"{who} needs features: a FeatureGram, got a {type(gram).__name__}.")
+    return gram
+
+
 def products_at(gram: Gram, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows `rows` of the matrix's product with `V`."""
     if isinstance(gram, FeatureGram):

@@ -32,7 +32,7 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
