@@ -154,6 +154,8 @@ class RejectOptionClassifier(AroundClassifier):
         check_labels("y", y)
         check_classification_targets(y)
         classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes, got {len(classes)}: {classes.tolist()}.")
         reject_label = resolve_reject_label(self.reject_label, classes)
         weights = None
         if sample_weight is not None:
@@ -278,7 +280,7 @@ class RejectOptionClassifier(AroundClassifier):
     def _splitter(self, y: NDArray) -> Any:
         if self.cv is not None:
             return check_cv(self.cv, y, classifier=True)
-        smallest = int(np.unique(y, return_counts=True)[1].min())
+        smallest = int(np.unique(y, return_counts=True)[1].min(initial=len(y)))
         if smallest < 2:
             raise ValueError(
                 "y must hold at least two rows of every class, so that one can be left out, got a class with "
@@ -295,6 +297,8 @@ class RejectOptionClassifier(AroundClassifier):
 
     def _label(self, scores: NDArray[np.float64]) -> NDArray:
         labels = self.classes_[scores.argmax(axis=1)]
+        if labels.dtype.kind == "u":  # which a negative label would turn into another
+            labels = labels.astype(np.int64)
         return np.where(self._losses(scores) <= self.threshold_, labels, self.reject_label_)
 
 
@@ -318,6 +322,11 @@ def gap_loss(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
     """Return the label of rejections: of the classes' type and none of them."""
     is_numeric = classes.dtype.kind in "biuf"
+    if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
+        raise TypeError(
+            f"y must hold integers up to {np.iinfo(np.int64).max}, among which a label of rejections has its place, "
+            f"got {int(classes.max())}."
+        )
     if reject_label is None:
         return min(-1, int(np.floor(classes.min())) - 1) if is_numeric else "rejected"
     given = np.asarray(reject_label)

@@ -18,6 +18,7 @@ class SharedSettings:
     pivot_rounds : limit of the rounds of exchanges.
     admm_tolerance, admm_iterations : relative change and limit of semidefinite M-steps.
     check_every : proximal gradient iterations between two certificates.
+    patient_iterations : of the proximal gradient, before its pace is judged.
     """
 
     stalled_rounds: int = 50
@@ -32,6 +33,7 @@ class SharedSettings:
     admm_tolerance: float = 1e-13
     admm_iterations: int = 20_000
     check_every: int = 10
+    patient_iterations: int = 5_000
 
 
 DEFAULTS = SharedSettings()
