@@ -53,7 +53,7 @@ def notes() -> Any:
 
 
 def printable(text: str) -> str:
-    """Return text with control characters written out, as \\x1b: names in a file must not command a terminal."""
+    """Return text with control characters written out: names in a file must not command a terminal."""
     if text.isprintable():
         return text
     shown = (one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)

@@ -324,8 +324,8 @@ def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
     is_numeric = classes.dtype.kind in "biuf"
     if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
         raise TypeError(
-            f"y must hold integers up to {np.iinfo(np.int64).max}, among which a label of rejections has its place, "
-            f"got {int(classes.max())}."
+            f"y must hold integers up to {np.iinfo(np.int64).max}, so that there is a label for rejections, got "
+            f"{int(classes.max())}."
         )
     if reject_label is None:
         return min(-1, int(np.floor(classes.min())) - 1) if is_numeric else "rejected"
