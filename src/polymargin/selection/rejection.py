@@ -17,10 +17,9 @@ from polymargin.checks import check_labels, check_real
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.left_out import class_scores
-from polymargin.selection.thresholds import Tally, find_threshold
+from polymargin.selection.thresholds import RULES, Rule, Tally, find_threshold
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
-RULES = ("quantile", "target_error", "coverage", "rejection_cost")
 DEFAULT_QUANTILE = 0.95
 
 
@@ -246,7 +245,7 @@ class RejectOptionClassifier(AroundClassifier):
         losses = self.prediction_loss(X)
         return self._strength.predict(losses)
 
-    def _rule(self) -> tuple[str, float]:
+    def _rule(self) -> tuple[Rule, float]:
         """Return the one rule that was chosen, and its level."""
         given = {name: getattr(self, name) for name in RULES if getattr(self, name) is not None}
         if len(given) > 1:
@@ -254,7 +253,8 @@ class RejectOptionClassifier(AroundClassifier):
                 f"At most one of {', '.join(RULES)} may be given, got "
                 f"{' and '.join(f'{name}={value!r}' for name, value in given.items())}."
             )
-        name, value = next(iter(given.items()), ("quantile", DEFAULT_QUANTILE))
+        name: Rule = next(iter(given), "quantile")
+        value = given.get(name, DEFAULT_QUANTILE)
         level = check_real(name, value, above=0.0, at_most=1.0)
         if name in ("target_error", "rejection_cost") and level == 1.0:
             raise ValueError(f"{name} must be a number greater than 0 and below 1, got {value!r}.")

@@ -2,9 +2,14 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Literal, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+Rule = Literal["quantile", "target_error", "coverage", "rejection_cost"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+"""By what a threshold is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class Tally:
         return cls(distinct, accepted, errors)
 
 
-def find_threshold(tally: Tally, rule: str, level: float) -> float:
+def find_threshold(tally: Tally, rule: Rule, level: float) -> float:
     """Return the highest loss to accept; infinite if nothing is to be rejected."""
     match rule:
         case "quantile":
@@ -45,10 +50,12 @@ def find_threshold(tally: Tally, rule: str, level: float) -> float:
                 )
                 return -np.inf
             return float(tally.loss[within[-1]])
-        case _:
+        case "rejection_cost":
             cost = tally.errors - level * tally.accepted
             best = len(cost) - 1 - int(np.argmin(cost[::-1]))
             return float(tally.loss[best]) if cost[best] <= 0 else -np.inf
+        case unknown:
+            assert_never(unknown)
 
 
 def order_statistic(loss: NDArray[np.float64], counts: NDArray[np.float64], level: float) -> float:

@@ -11,7 +11,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
 from polymargin.solvers.shared.bounded import bounded_quadratic
 from polymargin.solvers.shared.relation_step import relation_step
-from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
 class AlternationSolver:
@@ -24,12 +24,13 @@ class AlternationSolver:
     ----------
     base_step : the W-steps of the problem's data; made anew where None. Problems that differ in C, the penalty
         or the relations may share one.
+    tuning : see `SharedSettings`.
     """
 
     name = "alternation"
 
-    def __init__(self, base_step: BaseStep | None = None):
-        self.base_step = base_step
+    def __init__(self, base_step: BaseStep | None = None, tuning: SharedSettings = DEFAULTS):
+        self.base_step, self.tuning = base_step, tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -44,7 +45,7 @@ class AlternationSolver:
         observer: Observer | None = None,
     ) -> Solution[SharedPoint]:
         """Alternate from the relation matrix `start` (the identity by default)."""
-        base_step = make_base_step(problem.tasks) if self.base_step is None else self.base_step
+        base_step = make_base_step(problem.tasks, self.tuning) if self.base_step is None else self.base_step
         shape = problem.relations.lower.shape
         if problem.is_convex and problem.relation_penalty >= problem.penalty_at_zero:
             point = SharedPoint(np.zeros((len(problem.tasks.cross), shape[0])), np.zeros(shape))
@@ -56,7 +57,8 @@ class AlternationSolver:
                 try:
                     W = base_step.solve(M, problem.C, problem.formulation, W)
                     Q, R = base_step.relation_terms(W)
-                    M, multiplier = relation_step(Q, R, problem.relation_penalty / problem.C, problem.relations)
+                    kappa = problem.relation_penalty / problem.C
+                    M, multiplier = relation_step(Q, R, kappa, problem.relations, self.tuning)
                 except np.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
@@ -64,7 +66,7 @@ class AlternationSolver:
                     W, M = balance(W, M, problem.relation_penalty)
                 if self._has_converged(problem, base_step, SharedPoint(W, M, multiplier), progress):
                     break
-                if has_stalled(progress):
+                if has_stalled(progress, self.tuning.stalled_rounds):
                     progress.status = Status.STALLED
                     break
             if W is None:
@@ -82,11 +84,11 @@ class AlternationSolver:
         return measured.gap <= progress.settings.tol and problem.formulation == "original"
 
 
-def has_stalled(progress: Progress) -> bool:
-    """Tell whether the last `DEFAULTS.stalled_rounds` have not lowered the objective by more than rounding."""
-    if len(progress.history) <= DEFAULTS.stalled_rounds:
+def has_stalled(progress: Progress, rounds: int) -> bool:
+    """Tell whether the last `rounds` have not lowered the objective by more than rounding."""
+    if len(progress.history) <= rounds:
         return False
-    before, now = progress.history[-1 - DEFAULTS.stalled_rounds].primal, progress.history[-1].primal
+    before, now = progress.history[-1 - rounds].primal, progress.history[-1].primal
     return bool(before - now <= np.finfo(np.float64).eps * abs(now))
 
 
