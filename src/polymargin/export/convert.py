@@ -19,20 +19,23 @@ def to_onnx(model: Any, X: Any, *, precision: str | None = None) -> Any:
 
     The graph takes any number of rows and gives ``label``, what `predict` returns, and ``scores``, one column for
     each of ``classes_``: what `decision_function` returns, for two classes with its negative before it. A
-    `ProbabilityClassifier` gives ``probabilities`` instead. The graph is made of plain operators, so that any ONNX
-    runtime can run it, in a browser or on a phone as well.
+    `ProbabilityClassifier` gives ``probabilities`` instead, a `PredictionSetClassifier` these and ``sets``, what
+    `predict_set` returns. The graph is made of plain operators, so that any ONNX runtime can run it, in a browser
+    or on a phone as well.
 
     Parameters
     ----------
     model : fitted classifier of Polymargin
         Or a pipeline that ends in one, or a search that found one; wrapped in `RejectOptionClassifier`,
-        `ProbabilityClassifier` or `NewtonRefinement` as well. The other steps of a pipeline are converted by
-        skl2onnx.
+        `ProbabilityClassifier`, `PredictionSetClassifier` or `NewtonRefinement` as well. The other steps of a
+        pipeline are converted by skl2onnx.
     X : array-like or DataFrame of shape (n_samples, n_features)
         Rows as the model takes them, of which only the types and names of the columns are used: an array makes one
         input ``X``, a DataFrame one input per column.
     precision : {"single", "double"} or None, default=None
-        What is computed in; None for that of `X`: single for float32, double for float64.
+        That of the rows that the graph takes and of the scores that it gives; None for that of `X`: single for
+        float32, double for float64. Scores and decisions are computed in double precision either way, and rounded
+        once.
 
     Returns
     -------
@@ -70,7 +73,9 @@ def _winner(model: Any) -> Any:
         model = model.best_estimator_
     if not isinstance(model, Pipeline):
         return model
-    return Pipeline([(name, step) for name, step in model.steps if step not in (None, "passthrough")])
+    *steps, (last, classifier) = model.steps
+    used = [(name, step) for name, step in steps if step not in (None, "passthrough")]
+    return Pipeline([*used, (last, _winner(classifier))])
 
 
 def machine_of(model: Any) -> Any:

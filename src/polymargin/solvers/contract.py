@@ -76,12 +76,13 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a solver's history."""
+    """One line of a solver's history; `work` is what was counted until then."""
 
     iteration: int
     primal: float
     dual: float
     seconds: float
+    work: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -166,7 +167,6 @@ class Progress:
         self.history: list[Record] = []
         self.trace: list[TraceRow] = []
         self.work = 0.0
-        self._gaps: list[tuple[float, float]] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
         self._watch: Watch | None = None
@@ -245,36 +245,34 @@ class Progress:
 
     def record(self, primal: float, dual: float) -> Record:
         """Note the objectives of the current iteration and show them to the observer."""
-        entry = Record(self.iteration, float(primal), float(dual), self.seconds)
+        entry = Record(self.iteration, float(primal), float(dual), self.seconds, self.work)
         self.history.append(entry)
-        self._gaps.append((self.work, entry.gap))
         if self.observer is not None:
             self.observer(entry)
         if self._watch is not None and self._tells_watch:
             self._watch.see(entry)
         return entry
 
-    def note(self, method: str, primal: float, dual: float, iterations: int = 1) -> None:
-        """Add to the trace what a method did since the last row; one that goes on keeps its row."""
-        if self.trace and self.trace[-1].method == method:
-            iterations += self.trace.pop().iterations
-        work = self.work - sum(row.work or 0.0 for row in self.trace)
-        self.trace.append(TraceRow(method, iterations, float(primal), float(dual), work))
-
     def take(self, solution: Solution, predicted: float | None) -> None:
-        """Add what another solver did on behalf of this one: its trace, iterations, work and reason to stop."""
-        rows = solution.trace.rows
-        self.trace += [replace(rows[0], predicted=predicted), *rows[1:]]
+        """Add what another solver did on behalf of this one: its trace, iterations, work and reason to stop.
+
+        A method that goes on where it stopped keeps its row.
+        """
+        first, *others = solution.trace.rows
+        self.trace += [replace(first, predicted=predicted), *others]
+        if len(self.trace) > len(solution.trace) and self.trace[-1 - len(others) - 1].method == first.method:
+            at = len(self.trace) - 1 - len(others)
+            self.trace[at - 1 : at + 1] = [self.trace[at - 1].followed_by(self.trace[at])]
         self.iteration = sum(row.iterations for row in self.trace)
-        self.work += sum(row.work or 0.0 for row in rows)
+        self.work = sum(row.work or 0.0 for row in self.trace)
         self.status = solution.status
 
     def is_hopeless(self) -> bool:
         """Tell whether the work allotted is far too little at the pace of the second half of the way so far."""
-        limit, (work, gap) = self.settings.work, self._gaps[-1]
+        limit, work, gap = self.settings.work, self.history[-1].work, self.history[-1].gap
         if limit is None or work < JUDGED_AFTER * limit or gap <= self.settings.tol:
             return False
-        _, before = min(self._gaps, key=lambda seen: abs(seen[0] - 0.5 * work))
+        before = min(self.history, key=lambda record: abs(record.work - 0.5 * work)).gap
         pace = math.log(before / gap) / (0.5 * work) if before > gap > 0.0 else 0.0
         return pace * HOPELESS * limit < math.log(gap / self.settings.tol)
 

@@ -32,7 +32,7 @@ from polymargin.solvers.hinge._rows import (
     with_ones,
 )
 from polymargin.solvers.hinge._slots import Array, slots_of
-from polymargin.solvers.hinge.balance import balanced, balanced_blocks
+from polymargin.solvers.hinge.feasibility import balanced, balanced_blocks
 
 PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
 """Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""

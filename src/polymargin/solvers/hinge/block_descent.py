@@ -12,7 +12,7 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 
 _BURST = 2e8
 """Multiplications between two looks at the clock: about a tenth of a second."""
@@ -32,7 +32,7 @@ class BlockDescent:
     the example's features and classes (:mod:`polymargin._native.block_descent`). The unpenalised intercept makes
     the columns of R sum to zero, which couples all examples; an augmented Lagrangian takes this up:
     a constant feature of squared length `tau`, and multipliers b that follow it after every epoch. Before a
-    certificate is drawn up the sums are repaired exactly (:mod:`polymargin.solvers.hinge.balance`).
+    certificate is drawn up the sums are repaired exactly (:mod:`polymargin.solvers.hinge.feasibility`).
 
     Examples that rest at a vertex of their block are visited more and more rarely, but never dropped, so nothing
     needs to be undone at the end.

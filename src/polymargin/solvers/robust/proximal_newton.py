@@ -25,7 +25,7 @@ from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.hinge import HingePoint, HingeProblem, simplices
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._slots import Array, SimplexSlots, row_sums
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
 

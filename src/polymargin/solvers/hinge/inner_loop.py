@@ -1,4 +1,4 @@
-"""What a loss adds to the decomposition: feasible points, violating examples, steps on a working set."""
+"""What a loss adds to the decomposition: violating examples, and steps on a working set."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,14 +24,6 @@ class InnerLoop(Protocol):
     """
 
     takes_all: bool
-
-    def start(self) -> NDArray[np.float64]:
-        """Return a feasible dual point."""
-        ...
-
-    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point with its bounds, and the class sums of R, right to rounding."""
-        ...
 
     def extremes(
         self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
