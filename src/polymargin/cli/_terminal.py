@@ -85,11 +85,12 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         except Exception as error:
             if debug:
                 raise
-            print(f"polymargin: {_describe(error)}", file=sys.stderr)
+            print(f"polymargin: {describe(error)}", file=sys.stderr)
             raise typer.Exit(2 if isinstance(error, Misuse) else 1) from None
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
+    """Return an error in words for a person."""
     if isinstance(error, Problems):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

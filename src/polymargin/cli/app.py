@@ -15,6 +15,7 @@ from polymargin.cli.fit import fit
 from polymargin.cli.predict import predict
 from polymargin.cli.report import report
 from polymargin.cli.reproduce import reproduce
+from polymargin.cli.studio import studio
 
 app = typer.Typer(
     name="polymargin",
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, report, export, compare):
+for command in (demo, fit, predict, report, export, compare, studio):
     app.command()(command)
 # Its options are those of the reproductions, --help included.
 passed_on = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}

@@ -91,7 +91,7 @@ def build(
 def _assemble(title: str, evidence: Evidence, sections: list[Section]) -> str:
     folder = files("polymargin.report")
     style, frame = ((folder / f"page.{kind}").read_text("utf-8") for kind in ("css", "html"))
-    script = "".join((folder / f"{name}.js").read_text("utf-8") for name in ("page", "scoring"))
+    script = _script()
     n, k = len(evidence.labels), len(evidence.names)
     machine = type(evidence.parts.machine).__name__
     return Template(frame).substitute(
@@ -99,7 +99,7 @@ def _assemble(title: str, evidence: Evidence, sections: list[Section]) -> str:
         subtitle=render(f"{machine} · {k} classes · {n:,} held-out row{'s' if n > 1 else ''}"),
         version=render(version("polymargin")),
         # With its hash named here no other script can run, whatever the labels hold; and nothing can be loaded.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        script_hash=script_hash(),
         style=style,
         script=script,
         figures=join(
@@ -109,6 +109,16 @@ def _assemble(title: str, evidence: Evidence, sections: list[Section]) -> str:
         contents=join(tag("a", section.title, href=f"#{section.anchor}") for section in sections).html,
         sections=join(_section(section) for section in sections).html,
     )
+
+
+def script_hash() -> str:
+    """Return the hash by which a page allows the report's script, and no other, to run."""
+    return base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode("ascii")
+
+
+def _script() -> str:
+    folder = files("polymargin.report")
+    return "".join((folder / f"{name}.js").read_text("utf-8") for name in ("page", "scoring"))
 
 
 def _section(section: Section) -> Any:

@@ -34,6 +34,7 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.linear_algebra import conjugate_gradients
+from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
 
@@ -113,7 +114,8 @@ class FeatureNewton:
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
         tuning = self.tuning
-        with Progress(settings, observer, method=self.name) as progress:
+        size = float(np.prod(as_features(problem.gram, "Newton's method on features").features.shape))
+        with large_products(size), Progress(settings, observer, method=self.name) as progress:
             model = _Smoothed(problem, progress, start, tuning)
             iterate = best = model.first(start)
             newest, exactness = 0, tuning.exactness

@@ -25,6 +25,7 @@ from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
 from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
+from polymargin.threads import large_products
 
 
 class InteriorPoint:
@@ -95,7 +96,8 @@ class InteriorSequence(InteriorPoint):
         idle = short = waited = 0
         least = np.inf
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
-        with Progress(settings, observer, method=self.name) as progress:
+        size = 0.0 if isinstance(model, PartitionedModel) else float(np.prod(model.features.shape))
+        with large_products(size), Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
                 waited = 0 if record.gap < tuning.gain * least else waited + 1
