@@ -1,7 +1,7 @@
 """The methods by name: the classifier of each, and the search that tunes it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,8 +111,10 @@ class Choice:
             case Method.shared:
                 # Without bounds on the relations the fit goes on until it is certified.
                 return SharedStructureSVC(bounds=None, class_weight="balanced", **given)
-            case _:
+            case Method.robust:
                 return RobustSVC(**given)
+            case unknown:
+                assert_never(unknown)
 
     def search(self, X: Any, observer: Any = None) -> Any:
         """Return the classifier within the search that tunes it, for prepared rows X."""
@@ -145,8 +147,10 @@ class Choice:
                 return SparseSVCCV(cost_matrix=self.costs, priors=self.priors, standardize=False)
             case Method.shared:
                 return SharedStructureSearch(machine)
-            case _:
+            case Method.robust:
                 return GridSearchCV(machine, {"C": ROBUST_CS}, scoring=make_cost_scorer(self.costs))
+            case unknown:
+                assert_never(unknown)
 
     def settings(self, X: Any) -> list[dict[str, Any]]:
         """Return the settings among which a budgeted search chooses."""

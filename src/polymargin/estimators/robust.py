@@ -21,14 +21,15 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.robust import (
     LOSSES,
     PartitionedRobust,
+    RobustLoss,
     RobustPoint,
     RobustProblem,
     consistent_truncation,
     margins,
 )
-from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
-from polymargin.solvers.hinge.interior_point import InteriorPoint
-from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+from polymargin.solvers.contract import Interrupted, Settings, Solution, Status
+from polymargin.solvers.hinge.interior_point import InteriorSequence
+from polymargin.solvers.robust.dc import ConvexSolver, DCAlgorithm, convex_solver
 from polymargin.solvers.robust.settings import DEFAULTS
 
 STARTS = ("utility", "identity", "local")
@@ -305,7 +306,7 @@ class RobustSVC(KernelClassifier):
             return PartitionedRobust(blocks, width, data.n_classes, truncation, self.fit_intercept)
 
         problem = state(self.truncation_)
-        solution = self._solve(state, InteriorPoint(), settings)
+        solution = self._solve(state, InteriorSequence(), settings)
         self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
         self.intercept_ = solution.point.step.intercept
         self.suspicion_, self.suspect_labels_ = None, None
@@ -373,7 +374,7 @@ class RobustSVC(KernelClassifier):
     def _solve(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: Solver,
+        convex: ConvexSolver,
         settings: Settings,
         labels: NDArray[np.intp] | None = None,
     ) -> Solution[RobustPoint]:
@@ -403,7 +404,7 @@ class RobustSVC(KernelClassifier):
     def _start_scores(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: Solver,
+        convex: ConvexSolver,
         settings: Settings,
         labels: NDArray[np.intp] | None,
         problem: RobustProblem | PartitionedRobust,
@@ -468,7 +469,7 @@ def _robust_block(
     utility: NDArray[np.float64] | None,
     truncation: float,
     fit_intercept: bool,
-    loss: str,
+    loss: RobustLoss,
 ) -> RobustProblem:
     """State the problem on the rows of a partition."""
     data, gram = rows
