@@ -30,7 +30,7 @@ from polymargin.problems.robust import RobustPoint, RobustProblem
 from polymargin.selection.multicategory import DEFAULT_WIDTHS, restricted, scores_at
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
-from polymargin.solvers.contract import Settings, Solution, Solver
+from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
 
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 7, 2))
@@ -246,7 +246,7 @@ class _Grid:
     ) -> Iterator[tuple[RobustProblem, Solution[RobustPoint]]]:
         """Solve for ascending C on the rows, each from the scores of the one before."""
         weighted = self.data.weights[rows, None] * self.utility[rows]
-        solver: Solver | None = None
+        solver = None
         scores = None
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
