@@ -247,7 +247,7 @@ class _Grid:
         """Solve for ascending C on the rows, each from the scores of the one before."""
         weighted = self.data.weights[rows, None] * self.utility[rows]
         solver = None
-        scores = None
+        scores: Any = None
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
             solver = convex_solver(problem) if solver is None else solver  # of the kernel alone
