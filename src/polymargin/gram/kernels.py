@@ -112,7 +112,7 @@ def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDAr
 def gaussians_of(
     products: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return ``exp(-|x - y|^2 / 2)`` from inner products (n, m) and half the squared norms, in place of the products.
+    """Return ``exp(-|x - y|^2 / 2)`` from inner products (n, m) and half the squared norms; they are overwritten.
 
     Examples
     --------
