@@ -69,8 +69,8 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     many, and so on while the budget lasts; then the best is fitted to all rows, or to as many as the rest of the
     budget is estimated to allow. Where a round would take a good part of the budget it is a race: after the first
     fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other, the more so
-    the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the budget ends, or the search is interrupted, `best_estimator_` is the
-    best fitted model so far, with its own certificate.
+    the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the budget ends, or
+    the search is interrupted, `best_estimator_` is the best fitted model so far, with its own certificate.
 
     Parameters
     ----------

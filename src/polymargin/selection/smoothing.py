@@ -1,8 +1,8 @@
 """Scores of a grid made smoother: neighbours tell of each other, the more so the noisier each is by itself.
 
-With few rows the best of many noisy scores is often a lucky one. The scores are taken for a Gaussian process over the
-grid, seen with noise: what is returned is its mean given all that was seen. Where the noise is small against the
-differences, hardly anything changes.
+With few rows the best of many noisy scores is often a lucky one. The scores are taken for a Gaussian process over
+the grid, seen with noise: what is returned is its mean given all that was seen. Where the noise is small against
+the differences, hardly anything changes.
 """
 
 from collections.abc import Sequence
@@ -71,9 +71,11 @@ def _places(
     for j, name in enumerate(numeric):
         values = sorted({one[name] for one in grid if name in one})
         places[:, j] = [values.index(one[name]) if name in one else 0 for one in settings]
-    kinds = [tuple((name, repr(v)) for name, v in sorted(one.items()) if not _is_number(v)) for one in settings]
     # A setting without some parameter, as the width of a linear kernel, is of another kind.
-    kinds = [(kind, tuple(sorted(one))) for kind, one in zip(kinds, settings, strict=True)]
+    kinds = [
+        (tuple(sorted(one)), tuple((name, repr(v)) for name, v in sorted(one.items()) if not _is_number(v)))
+        for one in settings
+    ]
     numbers = {kind: at for at, kind in enumerate(dict.fromkeys(kinds))}
     return places, np.array([numbers[kind] for kind in kinds], dtype=np.intp)
 
