@@ -4,15 +4,20 @@ Machines are noisy, so times mean something only as ratios to another time of th
 """
 
 import argparse
+import hashlib
+import json
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
+
+RESULTS = Path(__file__).parent / "results"
+"""Where long benchmarks keep what they have measured."""
 
 DATA = Path(os.environ.get("POLYMARGIN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -125,3 +130,44 @@ class Goals:
     def report(self) -> None:
         """Print every goal with its verdict."""
         print("\n".join(self.text()))
+
+
+class Kept:
+    """Results of the cases of a long benchmark, appended to a file as they come, one line of JSON each.
+
+    What the file has already is not measured again, so that a run can be stopped and taken up at any time. Results
+    belong to `settings`, of which a digest is written with them: those of other settings are not seen.
+    """
+
+    def __init__(self, name: str, settings: dict, *, only_stored: bool = False):
+        self.path = RESULTS / f"{name}.jsonl"
+        self.digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+        self.only_stored = only_stored
+        self.results: dict[Hashable, dict] = {}
+        if self.path.exists():
+            for line in self.path.read_text().splitlines():
+                entry = json.loads(line)
+                if entry["settings"] == self.digest:
+                    self.results[tuple(entry["case"])] = entry["result"]
+
+    def of(self, case: tuple, measure: Callable[[], dict | None]) -> dict | None:
+        """Return the result of a case, measured if need be; None where there is none."""
+        if case not in self.results and not self.only_stored:
+            self.results[case] = measure()
+            self.path.parent.mkdir(exist_ok=True)
+            entry = {"settings": self.digest, "case": case, "result": self.results[case]}
+            with self.path.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+        return self.results.get(case)
+
+
+def in_markdown(rows: list[dict], columns: tuple[str, ...]) -> str:
+    """Return rows as a table for the documentation."""
+    lines = [columns, ("---",) * len(columns), *([_cell(row.get(name, "")) for name in columns] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"

@@ -1,10 +1,10 @@
 """Run the tests with the oldest versions of all dependencies that pyproject.toml allows, and with the newest.
 
-python -m tools.versions [--python PYTHON ...] [--only oldest|newest] [--dry-run] [--keep FOLDER] [-- PYTEST ...]
+python -m tools.versions [--python PYTHON] [--only oldest|newest] [--quick] [--dry-run] [--keep FOLDER] [-- ...]
 
 Every run has an environment of its own, with the package built from the sdist, in a folder that is temporary
 unless it is to be kept. The interpreters are commands such as python3.11; by default the one that runs this
-script. To be run once per release.
+script. What follows -- is for pytest. To be run once per release.
 """
 
 import argparse
@@ -17,6 +17,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 EXTRA = "test"
+QUICK = (
+    "tests/contract/test_estimators.py",
+    "tests/test_persistence.py",
+    "tests/export",
+    "tests/cli",
+    "tests/distributed",
+    "tests/report/test_build.py",
+    "tests/reference",
+    "tests/solvers/sparse",
+)
+"""Tests that meet every dependency: scikit-learn, skops, ONNX, pandas and the terminal, Dask, solvers, HiGHS."""
+
 REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(\[(?P<extras>[^\]]*)\])?(>=(?P<oldest>[0-9.]+))?$")
 
 
@@ -78,11 +90,13 @@ def main() -> int:
     parser.add_argument("--python", nargs="+", default=[sys.executable], help="interpreters")
     parser.add_argument("--only", choices=["oldest", "newest"], help="one of the two")
     parser.add_argument("--dry-run", action="store_true", help="see whether versions can be had together, no more")
+    parser.add_argument("--quick", action="store_true", help="only tests that meet the dependencies most")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder to keep the environments in")
     parser.add_argument("pytest", nargs="*", help="what pytest is told")
     given = parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     pins = requirements(project, EXTRA)
+    pytest = [*(QUICK if given.quick else ()), *given.pytest]
     verdicts = {}
     with tempfile.TemporaryDirectory(prefix="polymargin-versions-") as temporary:
         for at, python in enumerate(given.python):
@@ -90,7 +104,7 @@ def main() -> int:
                 folder = (given.keep or Path(temporary)) / f"{at}-{which}"
                 folder.mkdir(parents=True)
                 verdicts[python, which] = try_versions(
-                    python, which, pins, given.pytest, folder.resolve(), dry_run=given.dry_run
+                    python, which, pins, pytest, folder.resolve(), dry_run=given.dry_run
                 )
     for (python, which), passed in verdicts.items():
         print(f"{'passed' if passed else 'FAILED':>7}  {python}, {which} versions")

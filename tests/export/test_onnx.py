@@ -143,12 +143,12 @@ def test_probabilities(method, costly, data):
 
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("coverage_of", ["all", "class"])
-@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize(("cv", "form"), [(None, "plus"), (3, "plus"), (3, "minmax")])
 @pytest.mark.parametrize("misfit", ["lac", "aps", "raps"])
-def test_prediction_sets(misfit, cv, coverage_of, data):
+def test_prediction_sets(misfit, cv, form, coverage_of, data):
     X, y, rows = DATA[data]()
     inner = PredictionSetClassifier(
-        ProximalSVC(), misfit=misfit, cv=cv, coverage_of=coverage_of, method="vector", coverage=0.8
+        ProximalSVC(), misfit=misfit, cv=cv, form=form, coverage_of=coverage_of, method="vector", coverage=0.8
     )
     model = make_pipeline(StandardScaler(), inner).fit(X, y)
     for precision in PRECISIONS:

@@ -399,10 +399,14 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
     def _is_pairwise(self) -> bool:
         return getattr(self, "kernel", None) == "precomputed"
 
+    def _iteration_limit(self) -> Any:
+        """Return `max_iter`, or what it stands for."""
+        return self.max_iter
+
     def _settings(self) -> Settings:
         """Check and collect `tol`, `max_iter` (-1: no limit) and `time_limit`."""
         tol = check_real("tol", self.tol, above=0.0)
-        max_iter = check_integer("max_iter", self.max_iter, at_least=-1)
+        max_iter = check_integer("max_iter", self._iteration_limit(), at_least=-1)
         time_limit = getattr(self, "time_limit", None)
         if time_limit is not None:
             check_real("time_limit", time_limit, above=0.0)

@@ -135,6 +135,11 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return scores - self._geometry()[1]
 
+    def _affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a and c (k,) of the refined scores ``a f - c``, f the scores of the classifier."""
+        scale = np.asarray(self.refinement_.scale, dtype=np.float64)
+        return scale, scale * self._geometry()[1] + self.refinement_.offset
+
     @available_if(_estimator_has_scores)
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Refined scores.

@@ -128,10 +128,10 @@ def _nearly_in(model: PredictionSetClassifier, X: Any) -> NDArray[np.bool_]:
         return np.abs(misfits(model.predict_proba(X), model.misfit) - model.thresholds_) <= NEAR
 
     def better(shift: float) -> NDArray[np.float64]:
-        shifted = (replace(fold, misfits=fold.misfits + shift) for fold in model._folds)
-        return np.sum([model._count_better(fold, X) for fold in shifted], axis=0)
+        return model._count_better([replace(fold, misfits=fold.misfits + shift) for fold in model._folds], X)
 
-    return (better(-NEAR) < model._most_better()) != (better(NEAR) < model._most_better())
+    most = model._most_better(model.coverage)
+    return (better(-NEAR) < most) != (better(NEAR) < most)
 
 
 def _last_step(model: Any) -> tuple[Any, Any]:

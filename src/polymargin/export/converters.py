@@ -15,11 +15,9 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
 )
-from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import Pipeline
 
-from polymargin.estimators._base import MarginClassifier
-from polymargin.estimators._scoring import Scoring
+from polymargin.estimators._scoring import scoring_of
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
@@ -124,7 +122,7 @@ def _parse_scores(scope: Any, model: Any, inputs: list, custom_parsers: Any) -> 
         return _declare(scope, REFINED, model, _parse_scores(scope, model.estimator_, inputs, custom_parsers))
     if isinstance(model, RejectOptionClassifier):
         return _declare(scope, REJECTING, model, _parse_scores(scope, model.estimator_, inputs, custom_parsers))
-    if isinstance(model, (MarginClassifier, LinearClassifierMixin)):
+    if scoring_of(model) is not None:
         return _declare(scope, EXACT, model, inputs)
     if hasattr(model, "best_estimator_"):
         return _parse_scores(scope, model.best_estimator_, inputs, custom_parsers)
@@ -173,26 +171,19 @@ def _round(scope: Any, operator: Any, container: Any) -> None:
     graph.node("Cast", scores[0].full_name, output=scores[1].full_name, to=_proto(operator))
 
 
-def _formula(model: Any) -> Scoring:
-    if isinstance(model, MarginClassifier):
-        return model._scoring()
-    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    if len(coef) == 1:
-        coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
-    return Scoring(coef.T, np.broadcast_to(intercept, len(coef)))
-
-
 def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
     graph = Graph(scope, container)
-    _finish(graph, operator, graph.scores(_formula(operator.raw_operator), graph.rows(operator.inputs)))
+    scoring = scoring_of(operator.raw_operator)
+    assert scoring is not None  # the parser has seen to it
+    _finish(graph, operator, graph.scores(scoring, graph.rows(operator.inputs)))
 
 
 def _convert_refined(scope: Any, operator: Any, container: Any) -> None:
-    """Slide and scale the scores: ``a (s - b) - g``, as `NewtonRefinement` does."""
+    """Slide and scale the scores as `NewtonRefinement` does."""
     graph, model = Graph(scope, container), operator.raw_operator
-    scale, offset = model.refinement_.scale, model.refinement_.offset
+    scale, offset = model._affine()
     scaled = graph.node("Mul", operator.inputs[1].full_name, graph.constant(scale))
-    _finish(graph, operator, graph.node("Sub", scaled, graph.constant(scale * model._geometry()[1] + offset)))
+    _finish(graph, operator, graph.node("Sub", scaled, graph.constant(offset)))
 
 
 def _convert_rejecting(scope: Any, operator: Any, container: Any) -> None:
@@ -232,16 +223,18 @@ def _convert_in_sets(scope: Any, operator: Any, container: Any) -> None:
         misfits = graph.misfits(model.misfit, probabilities, k)
         graph.node("Not", graph.node("Greater", misfits, graph.constant(model.thresholds_)), output=sets)
         return
+    candidates = [graph.misfits(model.misfit, found, k) for found in of_folds]
+    if model.form == "minmax":
+        candidates = [graph.node("Min", *candidates)] * len(candidates)
     counts = []
-    for fold, found in zip(model._folds, of_folds, strict=True):
-        misfits = graph.misfits(model.misfit, found, k)
+    for fold, misfits in zip(model._folds, candidates, strict=True):
         compared = [fold.labels == j if model.coverage_of == "class" else slice(None) for j in range(k)]
         columns = [
             graph.counts_below(misfits, j, fold.misfits[at], fold.weights[at]) for j, at in enumerate(compared)
         ]
         counts.append(graph.node("Concat", *columns, axis=1))
     better = graph.node("Sum", *counts)
-    graph.node("Less", better, graph.constant(model._most_better()), output=sets)
+    graph.node("Less", better, graph.constant(model._most_better(model.coverage)), output=sets)
 
 
 def _finish(graph: Graph, operator: Any, scores: str) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from polymargin._native.rows import add_rows, gather
 from polymargin.gram.kernels import Kernel, row_norms_squared
 from polymargin.gram.products import skinny_product
+from polymargin.threads import large_products
 
 
 class Gram(Protocol):
@@ -249,13 +250,15 @@ def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:
     if kernel.name == "precomputed":
         return DenseGram(X)
     if 8 * n * n <= budget:
-        return DenseGram(np.ascontiguousarray(kernel(X), dtype=np.float64))
+        with large_products(n * n):
+            return DenseGram(np.ascontiguousarray(kernel(X), dtype=np.float64))
     if 4 * n * n <= budget:
         lazy = LazyGram(kernel, X)
         matrix = np.empty((n, n), dtype=np.float32)
         height = max(1, 2**26 // (8 * n))
-        for first in range(0, n, height):
-            rows = np.arange(first, min(first + height, n))
-            matrix[rows] = lazy.block(rows)
+        with large_products(n * n):
+            for first in range(0, n, height):
+                rows = np.arange(first, min(first + height, n))
+                matrix[rows] = lazy.block(rows)
         return DenseGram(matrix)
     return LazyGram(kernel, X, cache_size)

@@ -137,31 +137,44 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     one is taken: few rows among the left-out scores are far off and decide the comparison, and shrinkage keeps
     what a richer map can lose small.
     """
-    n, k = scores.shape
     spread = _spread(scores, weights)
-    losses: dict[str, Array] = {}
-    points: dict[str, Array] = {}
-    start = None
-    for method in CANDIDATES:
-        if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
-            continue
-        problem = _problem(method, scores / spread, labels, weights)
-        if start is not None:
-            start = np.concatenate([start, np.zeros(len(problem.ridge) - len(start))])
-        points[method] = start = SoftmaxNewton().solve(problem, JUDGING, start=start).point
-        losses[method] = _fold_losses(problem, start, labels, folds)
-    means = {method: float(np.average(loss, weights=weights)) for method, loss in losses.items()}
+    judged = _judged(scores / spread, labels, weights, folds)
+    means = {method: float(np.average(loss, weights=weights)) for method, (_, loss) in judged.items()}
     best = min(means, key=means.__getitem__)
 
     def is_as_good(method: str) -> bool:
-        difference = losses[method] - losses[best]
+        difference = judged[method][1] - judged[best][1]
         variance = np.average((difference - np.average(difference, weights=weights)) ** 2, weights=weights)
         return means[method] - means[best] <= np.sqrt(variance / weights.sum())
 
     method = next(filter(is_as_good, reversed(means)))
     problem = _problem(method, scores / spread, labels, weights)
-    solution = SoftmaxNewton().solve(problem, SETTINGS, start=points[method])
+    solution = SoftmaxNewton().solve(problem, SETTINGS, start=judged[method][0])
     return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means)
+
+
+def least_log_loss(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> float:
+    """Return the mean log loss over the folds of the best candidate: how good probabilities the scores allow."""
+    judged = _judged(scores / _spread(scores, weights), labels, weights, folds)
+    return min(float(np.average(loss, weights=weights)) for _, loss in judged.values())
+
+
+def _judged(
+    scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]
+) -> dict[str, tuple[Array, Array]]:
+    """Fit the candidates, each from the one before; return parameters and the rows' losses over the folds."""
+    n, k = scores.shape
+    judged: dict[str, tuple[Array, Array]] = {}
+    start = None
+    for method in CANDIDATES:
+        if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
+            continue
+        problem = _problem(method, scores, labels, weights)
+        if start is not None:
+            start = np.concatenate([start, np.zeros(len(problem.ridge) - len(start))])
+        start = SoftmaxNewton().solve(problem, JUDGING, start=start).point
+        judged[method] = start, _fold_losses(problem, start, labels, folds)
+    return judged
 
 
 def log_losses(probabilities: Array, labels: Labels) -> Array:

@@ -15,7 +15,7 @@ from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
-from polymargin.estimators.shared import SharedStructureSVC
+from polymargin.estimators.shared import PAPER_ROUNDS, SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
@@ -43,7 +43,8 @@ class SharedStructureSearch(MarginClassifier):
     Parameters
     ----------
     estimator : SharedStructureSVC or None, default=None
-        The machine; its `C` and `relation_penalty` are replaced. None for ``SharedStructureSVC()``.
+        The machine; its `C` and `relation_penalty` are replaced. None for ``SharedStructureSVC(max_iter=5)``:
+        five rounds of all penalties together cost little more than those of one.
     Cs : array-like of shape (n_Cs,) or None, default=None
         Values of C; None for the paper's, 10^-5 to 10^5.
     penalty_fractions : array-like of shape (n_penalties,) or None, default=None
@@ -118,7 +119,7 @@ class SharedStructureSearch(MarginClassifier):
         -------
         self
         """
-        machine = SharedStructureSVC() if self.estimator is None else clone(self.estimator)
+        machine = SharedStructureSVC(max_iter=PAPER_ROUNDS) if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, SharedStructureSVC):
             raise TypeError(f"estimator must be a SharedStructureSVC, got {self.estimator!r}.")
         grid = self._grid()

@@ -33,6 +33,7 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.feasibility import balanced
+from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
 
@@ -73,7 +74,9 @@ class FeatureNewton:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
-        with Progress(settings, observer, method=self.name) as progress:
+        assert isinstance(problem.gram, FeatureGram)
+        size = float(np.prod(problem.gram.features.shape))
+        with large_products(size), Progress(settings, observer, method=self.name) as progress:
             model = _Smoothed(problem, progress, start)
             iterate = best = model.first(start)
             newest, exactness = 0, _EXACTNESS

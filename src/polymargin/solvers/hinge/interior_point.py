@@ -24,6 +24,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
+from polymargin.threads import large_products
 
 CORRECTIONS = 2
 """Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
@@ -111,7 +112,8 @@ class InteriorPoint:
         idle = short = waited = 0
         least = np.inf
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
-        with Progress(settings, observer, method=self.name) as progress:
+        size = 0.0 if isinstance(model, PartitionedModel) else float(np.prod(model.features.shape))
+        with large_products(size), Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
                 waited = 0 if record.gap < 0.9 * least else waited + 1

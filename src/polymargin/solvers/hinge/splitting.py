@@ -27,6 +27,7 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.threads import large_products
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +161,12 @@ class _Iterate:
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
             progress.count("product", self.tuning.operations_to_invert(len(matrix), double=self.double))
-            if not invert(matrix, progress, self.tuning):
-                return False
+            with large_products(matrix.size):
+                inverted = invert(matrix, progress, self.tuning)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
+            return False
+        if not inverted:
             return False
         self.inverse = matrix
         self.of_ones = matrix.sum(axis=0)

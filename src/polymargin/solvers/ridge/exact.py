@@ -21,6 +21,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.linear_algebra import dense
 from polymargin.solvers.ridge.class_qr import ClassQR, qr_per_class, weighted_systems
 from polymargin.solvers.ridge.settings import DEFAULTS, RidgeSettings
+from polymargin.threads import large_products
 
 Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -173,9 +174,11 @@ class Factorised:
 
 def factorise(matrix: NDArray[np.float64]) -> Factorised:
     """Factorise by Cholesky; where rounding has left no positive definite matrix, by its clipped eigenvalues."""
-    factor, failed = lapack.dpotrf(matrix, lower=1)
-    if failed:
-        values, vectors = scipy.linalg.eigh(matrix)
+    with large_products(matrix.size):
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        spectrum = scipy.linalg.eigh(matrix) if failed else None
+    if spectrum is not None:
+        values, vectors = spectrum
         least = values[-1] * len(values) * np.finfo(np.float64).eps
         values = np.maximum(values, least)
         return Factorised(lambda b: vectors @ ((vectors.T @ b) / values[:, None]), 0.0)
@@ -234,7 +237,8 @@ class SpectralSystem:
     @classmethod
     def of(cls, system: WeightedSystem, C: float) -> "SpectralSystem":
         """Decompose the rows."""
-        U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
+        with large_products(system.A.size):
+            U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
         return cls(U, s, Vt.T, C)
 
     def solution(self, right: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -10,6 +10,7 @@ from polymargin.problems.shared import SharedPoint, SharedProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
 from polymargin.solvers.shared.bounded import bounded_quadratic
+from polymargin.solvers.shared.extrapolation import Anderson
 from polymargin.solvers.shared.relation_step import relation_step
 from polymargin.solvers.shared.settings import DEFAULTS
 
@@ -24,12 +25,15 @@ class AlternationSolver:
     ----------
     base_step : the W-steps of the problem's data; made anew where None. Problems that differ in C, the penalty
         or the relations may share one.
+    extrapolated : whether rounds start from an extrapolation of those before, where that lowers the objective.
+        Constraints are not in its way: the M-step at the end of a round keeps them.
     """
 
     name = "alternation"
 
-    def __init__(self, base_step: BaseStep | None = None):
+    def __init__(self, base_step: BaseStep | None = None, *, extrapolated: bool = False):
         self.base_step = base_step
+        self.extrapolated = extrapolated
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -46,40 +50,52 @@ class AlternationSolver:
         """Alternate from the relation matrix `start` (the identity by default)."""
         base_step = make_base_step(problem.tasks) if self.base_step is None else self.base_step
         shape = problem.relations.lower.shape
+        point = SharedPoint(np.zeros((len(problem.tasks.cross), shape[0])), np.zeros(shape))
         if problem.is_convex and problem.relation_penalty >= problem.penalty_at_zero:
-            point = SharedPoint(np.zeros((len(problem.tasks.cross), shape[0])), np.zeros(shape))
             return Progress(settings, method=self.name).finish(point, problem.certify(point))
         M = problem.relations.clip(np.eye(*shape) if start is None else start)
-        W, multiplier = None, None
+        point = SharedPoint(point.W, M)
+        extrapolate = Anderson(DEFAULTS.rounds_mixed if self.extrapolated else 0)
         with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 try:
-                    W = base_step.solve(M, problem.C, problem.formulation, W)
-                    Q, R = base_step.relation_terms(W)
-                    M, multiplier = relation_step(Q, R, problem.relation_penalty / problem.C, problem.relations)
+                    reached = round_of_steps(problem, base_step, M, point.W if progress.history else None)
+                    measured = problem.measure(reached, *base_step.residual(reached.W, reached.M, problem.C))
+                    failed = extrapolate.has_mixed and measured.primal > progress.history[-1].primal
                 except np.linalg.LinAlgError:
-                    progress.status = Status.NUMERICAL_ERROR
-                    break
-                if problem.relations.is_free and problem.formulation == "original":
-                    W, M = balance(W, M, problem.relation_penalty)
-                if self._has_converged(problem, base_step, SharedPoint(W, M, multiplier), progress):
+                    failed = True
+                    if not extrapolate.has_mixed:
+                        progress.status = Status.NUMERICAL_ERROR
+                        break
+                if failed:
+                    M = point.M
+                    extrapolate.forget()
+                    continue
+                point = reached
+                progress.record(measured.primal, measured.dual)
+                if measured.gap <= settings.tol and problem.formulation == "original":
                     break
                 if has_stalled(progress):
                     progress.status = Status.STALLED
                     break
-            if W is None:
-                W = np.zeros((len(problem.tasks.cross), shape[0]))
-            point = SharedPoint(base_step.restore(W), M, multiplier)
+                M = extrapolate(M, point.M)
+            point = SharedPoint(base_step.restore(point.W), point.M, point.multiplier)
             return progress.finish(point, problem.certify(point))
 
-    @staticmethod
-    def _has_converged(
-        problem: SharedProblem, base_step: BaseStep, point: SharedPoint, progress: Progress
-    ) -> bool:
-        """Record the round and tell whether the certificate of this point would be within the tolerance."""
-        measured = problem.measure(point, *base_step.residual(point.W, point.M, problem.C))
-        progress.record(measured.primal, measured.dual)
-        return measured.gap <= progress.settings.tol and problem.formulation == "original"
+
+def round_of_steps(
+    problem: SharedProblem, base_step: BaseStep, M: NDArray[np.float64], W: NDArray[np.float64] | None = None
+) -> SharedPoint:
+    """Return what a W-step from M and an M-step lead to, W in the coordinates of `base_step`.
+
+    An iterative W-step begins at `W`.
+    """
+    W = base_step.solve(M, problem.C, problem.formulation, W)
+    Q, R = base_step.relation_terms(W)
+    M, multiplier = relation_step(Q, R, problem.relation_penalty / problem.C, problem.relations)
+    if problem.relations.is_free and problem.formulation == "original":
+        W, M = balance(W, M, problem.relation_penalty)
+    return SharedPoint(W, M, multiplier)
 
 
 def has_stalled(progress: Progress) -> bool:

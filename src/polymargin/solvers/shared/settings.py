@@ -10,6 +10,8 @@ class SharedSettings:
     Attributes
     ----------
     stalled_rounds : rounds without progress after which the alternation stops.
+    rounds_mixed : differences of rounds that an extrapolation mixes.
+    descent_steps, descent_memory : limit of the steps of L-BFGS-B, and how many it remembers.
     dense_unknowns : unknowns up to which a W-step of one-vs-one is one dense system.
     cg_tolerance, cg_steps : relative residual and limit of the conjugate gradients of larger W-steps.
     pivot_patience : full exchanges of an M-step allowed without a drop in the number of variables beyond a bound.
@@ -19,6 +21,9 @@ class SharedSettings:
     """
 
     stalled_rounds: int = 50
+    rounds_mixed: int = 10
+    descent_steps: int = 10_000
+    descent_memory: int = 20
     dense_unknowns: int = 400
     cg_tolerance: float = 1e-12
     cg_steps: int = 2_000
