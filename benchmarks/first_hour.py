@@ -4,7 +4,7 @@
     python -m benchmarks.first_hour shuttle           58,000 simulated rows, seven classes, two of them rare
 
 SVC is tuned by five folds on at most 4,000 training rows and fitted to all of them. Differences are in standard
-errors of SVC's error on the held-out rows. With `--out` results are kept, and runs that are there are not repeated.
+errors of SVC's error on the held-out rows. With `--out` results are kept, and runs that are there not repeated.
 With `--processor` the budget is in seconds of one processor, for machines that others use as well.
 """
 

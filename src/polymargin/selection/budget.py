@@ -2,10 +2,11 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
+from polymargin.arguments import RandomState
 from polymargin.checks import check_integer
 from polymargin.costs import resolve_row_costs
 from polymargin.selection.scoring import CostScorer
@@ -118,16 +120,16 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: Any,
         *,
-        budget="60s",
-        scoring=None,
-        first_rows=500,
-        random_state=None,
-        n_jobs=None,
-        observer=None,
-    ):
+        budget: str | float = "60s",
+        scoring: Any = None,
+        first_rows: int = 500,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        observer: Callable[[Trial], None] | None = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.budget = budget
@@ -137,7 +139,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.observer = observer
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None) -> "BudgetSearch":
+    def fit(self, X: Any, y: Any, *, costs: Any = None) -> Self:
         """Search, and fit the best setting to as many rows as the budget allows.
 
         Parameters
