@@ -30,9 +30,10 @@ from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.prediction_sets import PredictionSetClassifier
 from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV
-from polymargin.selection.rejection import RejectOptionClassifier, minimises_paper_loss
+from polymargin.selection.rejection import RejectOptionClassifier
 from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
+from polymargin.selection.weakness import minimises_paper_loss
 
 MACHINES = (
     MarginSearch,
@@ -121,6 +122,7 @@ def _parse_scores(scope: Any, model: Any, inputs: list, custom_parsers: Any) -> 
     if isinstance(model, NewtonRefinement):
         return _declare(scope, REFINED, model, _parse_scores(scope, model.estimator_, inputs, custom_parsers))
     if isinstance(model, RejectOptionClassifier):
+        model._one_threshold("ONNX export")
         return _declare(scope, REJECTING, model, _parse_scores(scope, model.estimator_, inputs, custom_parsers))
     if scoring_of(model) is not None:
         return _declare(scope, EXACT, model, inputs)

@@ -16,9 +16,9 @@ from polymargin.selection.left_out import class_scores
 from polymargin.selection.rejection import (
     DEFAULT_QUANTILE,
     RejectOptionClassifier,
-    prediction_losses,
 )
 from polymargin.selection.thresholds import Tally, find_threshold
+from polymargin.selection.weakness import prediction_losses
 
 WEIGHING = ("cost_matrix", "utility", "priors", "class_weight")
 """Parameters of machines that weigh classes unequally."""
@@ -125,7 +125,7 @@ class Evidence:
         predicted = scores.argmax(axis=1)
         losses = prediction_losses(machine, scores)
         if parts.rejector is not None:
-            threshold = parts.rejector.threshold_
+            threshold = parts.rejector._one_threshold("The report")
             accepted = losses <= threshold
         else:
             tally = Tally.of(losses, predicted == labels, np.ones(len(labels)))

@@ -10,8 +10,8 @@ from polymargin.report.evidence import Evidence
 from polymargin.report.figures import figure
 from polymargin.report.markup import Content, Markup, join, paragraph, table, tag
 from polymargin.report.section import Section, class_label, crowding, number
-from polymargin.selection.rejection import minimises_paper_loss
 from polymargin.selection.thresholds import Tally
+from polymargin.selection.weakness import minimises_paper_loss
 
 DRAWN_ROWS = 160
 """Rows of which decision vectors are drawn at most."""

@@ -14,7 +14,7 @@ from polymargin.report.additive import AdditiveSteps, Column
 from polymargin.report.evidence import Evidence
 from polymargin.report.markup import Markup, data_script, paragraph, table, tag
 from polymargin.report.section import Section, class_label
-from polymargin.selection.rejection import minimises_paper_loss
+from polymargin.selection.weakness import minimises_paper_loss
 
 MOST_NUMBERS = 150_000
 """Numbers of a model that a page holds at most, about 1.6 megabytes of text."""
@@ -137,7 +137,7 @@ def _decision(evidence: Evidence) -> dict[str, Any]:
         "temperature": float(evidence.calibration.temperature),
         "offsets": evidence.calibration.offsets.tolist(),
         "paperLoss": minimises_paper_loss(evidence.parts.machine),
-        "threshold": None if rejector is None else min(float(rejector.threshold_), np.finfo(float).max),
+        "threshold": None if rejector is None else min(rejector._one_threshold("The report"), np.finfo(float).max),
         "strength": curve,
     }
 
