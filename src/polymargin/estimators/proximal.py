@@ -292,7 +292,7 @@ class ProximalSVC(MomentClassifier):
     def _check_streamable(self, method: str) -> None:
         if isinstance(self.class_weight, str):
             raise ValueError(
-                f"{method} sees some of the rows and cannot balance classes by all of them: class_weight must be a "
+                f"{method} sees some of the rows and cannot balance classes by all: class_weight must be a "
                 f"dict or None, got {self.class_weight!r}."
             )
 
