@@ -9,6 +9,7 @@ probabilities) beside never rejecting and beside a threshold for equal costs.
 
 import argparse
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,16 +75,16 @@ def promised_errors(samples: int, goals: Goals) -> None:
         goals.at_most(f"target {target}: standard errors off it", float(abs(realised - target) / deviation), 2.0)
 
 
-def promised_costs(splits: int, goals: Goals) -> None:
+def promised_costs(names: Sequence[str], splits: int, goals: Goals) -> None:
     """Compare the mean cost of accepted test rows with the target, over random splits and costs."""
     print(f"mean cost of accepted rows, {splits} splits of {TRAINING_ROWS} training rows, a cost matrix for each")
-    names = ("data", "by", "target", "realised", "error of it", "splits above", "accepted", "if all")
-    table = Table(names, width=13)
+    columns = ("data", "by", "target", "realised", "error of it", "splits above", "accepted", "if all")
+    table = Table(columns, width=13)
     machines = {
         "scores": MulticategorySVC(loss="weston", tol=1e-3),
         "probabilities": LogisticRegression(tol=1e-2, max_iter=500),
     }
-    for name in COST_DATA:
+    for name in names:
         data = real_data(name)
         if data is None:
             print(f"{name}.npz is absent")
@@ -131,10 +132,10 @@ def charges(model: RejectOptionClassifier, T: np.ndarray, t: np.ndarray) -> np.n
     return model.costs_[np.searchsorted(model.classes_, t), winners]
 
 
-def chow(splits: int, goals: Goals) -> None:
+def chow(names: Sequence[str], splits: int, goals: Goals) -> None:
     """Compare the total cost of Chow's rule with that of never rejecting, and of a threshold for equal costs."""
     table = Table(("data", "price", "never", "equal costs", "Chow", "rejected"), width=13)
-    for name in COST_DATA:
+    for name in names:
         data = real_data(name)
         if data is None:
             continue
@@ -166,6 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one number of genes, ten samples, ten splits")
     parser.add_argument("--only", choices=("tumours", "errors", "costs"), help="one of the parts")
+    parser.add_argument("--data", nargs="+", default=COST_DATA, help="data sets of the part on costs")
     arguments = parser.parse_args()
     quick, only = arguments.quick, arguments.only
     goals = Goals()
@@ -175,8 +177,8 @@ def main() -> None:
     if only in (None, "errors"):
         promised_errors(10 if quick else 40, goals)
     if only in (None, "costs"):
-        promised_costs(10 if quick else 200, goals)
-        chow(10 if quick else 200, goals)
+        promised_costs(arguments.data, 10 if quick else 200, goals)
+        chow(arguments.data, 10 if quick else 200, goals)
     goals.report()
 
 

@@ -11,6 +11,7 @@ from typing import Any as _Any
 if _TYPE_CHECKING:
     from polymargin import datasets, distributed, export, inspection, persistence, report
     from polymargin.compression import Compression, compress
+    from polymargin.costs import costs_to_utility, utility_to_costs
     from polymargin.estimators.multicategory import MulticategorySVC
     from polymargin.estimators.proximal import ProximalSVC
     from polymargin.estimators.refinement import NewtonRefinement
@@ -29,7 +30,13 @@ if _TYPE_CHECKING:
     from polymargin.selection.probabilities import ProbabilityClassifier
     from polymargin.selection.proximal import ProximalSVCCV, proximal_path
     from polymargin.selection.rejection import RejectOptionClassifier
-    from polymargin.selection.scoring import expected_cost, make_cost_scorer
+    from polymargin.selection.robust import RobustSearch
+    from polymargin.selection.scoring import (
+        expected_cost,
+        expected_utility,
+        make_cost_scorer,
+        make_utility_scorer,
+    )
     from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
     from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
     from polymargin.selection.stability import Stability, stability_selection
@@ -52,6 +59,7 @@ _PLACES = {
     "ReinforcedLoss": "problems.hinge",
     "RejectOptionClassifier": "selection.rejection",
     "RobustSVC": "estimators.robust",
+    "RobustSearch": "selection.robust",
     "SharedStructureSVC": "estimators.shared",
     "SharedStructureSearch": "selection.shared",
     "SparsePath": "selection.sparse",
@@ -62,14 +70,18 @@ _PLACES = {
     "TraceNormPath": "selection.shared",
     "TraceNormSVC": "estimators.trace_norm",
     "compress": "compression",
+    "costs_to_utility": "costs",
     "expected_cost": "selection.scoring",
+    "expected_utility": "selection.scoring",
     "gacv": "selection.criteria",
     "loo": "selection.criteria",
     "make_cost_scorer": "selection.scoring",
+    "make_utility_scorer": "selection.scoring",
     "proximal_path": "selection.proximal",
     "sparse_path": "selection.sparse",
     "stability_selection": "selection.stability",
     "trace_norm_path": "selection.shared",
+    "utility_to_costs": "costs",
 }
 """The module of every public name."""
 
@@ -94,6 +106,7 @@ __all__ = [
     "ReinforcedLoss",
     "RejectOptionClassifier",
     "RobustSVC",
+    "RobustSearch",
     "SharedStructureSVC",
     "SharedStructureSearch",
     "SparsePath",
@@ -104,20 +117,24 @@ __all__ = [
     "TraceNormPath",
     "TraceNormSVC",
     "compress",
+    "costs_to_utility",
     "datasets",
     "distributed",
     "expected_cost",
+    "expected_utility",
     "export",
     "gacv",
     "inspection",
     "loo",
     "make_cost_scorer",
+    "make_utility_scorer",
     "persistence",
     "proximal_path",
     "report",
     "sparse_path",
     "stability_selection",
     "trace_norm_path",
+    "utility_to_costs",
 ]
 
 

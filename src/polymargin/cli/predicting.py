@@ -15,6 +15,9 @@ from polymargin.cli.names import Misuse
 from polymargin.cli.summary import plain_predictions
 from polymargin.cli.tables import Rows, shown_names
 
+SET_SEPARATOR = " | "
+"""Between the classes of a set."""
+
 
 def load_model(path: Path) -> tuple[Any, Columns, dict[str, Any]]:
     """Read a saved model; return the pipeline, its columns and all that is known about it."""
@@ -41,7 +44,7 @@ def kept_columns(rows: Rows, names: tuple[str, ...] = (), *, keep_all: bool = Fa
 
 
 def predictions(model: Any, X: Any, *, reject: bool = False, kept: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return a table of row numbers, columns kept from the data, predictions and scores.
+    """Return a table of row numbers, columns kept from the data, predictions, scores, probabilities and sets.
 
     Rows are counted from 1, below the header. A column kept from the data that bears the name of one of ours is
     marked as "data NAME".
@@ -55,6 +58,12 @@ def predictions(model: Any, X: Any, *, reject: bool = False, kept: pd.DataFrame 
     if reject:
         table["prediction"], table["reason"] = model[-1].predict_with_reason(features)
     table |= {f"score {label}": scores[:, at] for at, label in enumerate(machine.classes_)}
+    if hasattr(model[-1], "predict_proba"):
+        P = model[-1].predict_proba(features)
+        table |= {f"probability {label}": P[:, at] for at, label in enumerate(machine.classes_)}
+    if hasattr(model[-1], "predict_set"):
+        names = np.array([str(label) for label in machine.classes_], dtype=object)
+        table["set"] = [SET_SEPARATOR.join(names[members]) for members in model[-1].predict_set(features)]
     ours = pd.DataFrame(table)
     if kept is None:
         return ours

@@ -50,6 +50,8 @@ def summary_lines(
         ),
         ("certificate", certificate_line(machine)),
     ]
+    if hasattr(trained.model[-1], "predict_proba"):
+        lines.append(("decisions", decisions_line(trained.model[-1])))
     if hasattr(machine, "selected_features_"):
         lines.append(("variables", f"{len(machine.selected_features_)} of {n_features} used"))
     if hasattr(machine, "suspect_labels_"):
@@ -74,6 +76,7 @@ def held_out_lines(
     never = [str(label) for label in classes if (y == label).any() and not (predicted[y == label] == label).any()]
     if never:
         lines.append(("never found", f"{', '.join(never)}: no held-out row of such a class was recognised"))
+    lines += probability_lines(model, X, y)
     if hasattr(model[-1], "threshold_"):
         accepted = model.predict(X) == predicted
         wrong = f"{np.mean(predicted[accepted] != y[accepted]):.4f}" if accepted.any() else "unknown"
@@ -107,6 +110,34 @@ class ClassFigures:
 def class_figures(y: NDArray, predicted: NDArray, classes: NDArray) -> ClassFigures:
     """Count held-out rows by true and predicted class."""
     return ClassFigures([str(label) for label in classes], confusion_matrix(y, predicted, labels=classes))
+
+
+def decisions_line(classifier: Any) -> str:
+    """Say by what a classifier with probabilities decides."""
+    model = getattr(classifier, "model_", classifier)
+    rule = "the most probable class" if model.cost_matrix is None else "the class of least expected cost"
+    return f"{rule}, by probabilities from left-out scores ({model.method_} map)"
+
+
+def probability_lines(model: Any, X: Any, y: NDArray) -> list[tuple[str, str]]:
+    """Return what the held-out rows say of probabilities and sets, where there are some."""
+    last, lines = model[-1], []
+    features = model[:-1].transform(X)
+    at = np.searchsorted(machine_of(model).classes_, y)
+    rows = np.arange(len(y))
+    if hasattr(last, "predict_proba"):
+        own = np.maximum(last.predict_proba(features)[rows, at], np.finfo(np.float64).tiny)
+        lines.append(("log loss", f"{-np.log(own).mean():.4f}, of the probabilities of the true classes"))
+    if hasattr(last, "predict_set"):
+        members = last.predict_set(features)
+        lines.append(
+            (
+                "sets",
+                f"{members[rows, at].mean():.4f} hold the true class (asked for {last.coverage:g}), "
+                f"{members.sum(axis=1).mean():.2f} classes on average",
+            )
+        )
+    return lines
 
 
 def class_table(y: NDArray, predicted: NDArray, classes: NDArray) -> Any:

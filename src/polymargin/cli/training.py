@@ -162,7 +162,11 @@ def train(
         if started_search is not None:
             started_search(search, model)
     model.steps[-1][1].fit(features, y)
-    if reject:
+    if choice.is_probable:
+        # As with rejection, what is left out is rows: the choice of the settings is made.
+        probable = choice.with_probabilities(clone(tuned(model[-1])))
+        model.steps[-1] = ("classify", probable.fit(features, y))
+    elif reject:
         # The choice is made: what is left out to learn the threshold is rows, not the search.
         careful = RejectOptionClassifier(clone(tuned(model[-1])))
         model.steps[-1] = ("classify", careful.fit(features, y))

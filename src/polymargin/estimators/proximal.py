@@ -14,7 +14,7 @@ from polymargin.checks import check_choice, check_entries, check_flag, check_rea
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
-from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._statement import Statement, brought_together, state_problem
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
@@ -236,16 +236,14 @@ class ProximalSVC(MomentClassifier):
         if self.refine:
             geometry = self._geometry(data.totals if moments is None else moments.totals)
             if isinstance(rows, ProximalRows):
-                assert isinstance(data, TrainingSet)
                 refinement, within = refine_in_memory(rows, Z[:-1], *geometry, self.C, tuning=self._tuning)
                 self._set_refined(refinement)
-                self.support_ = data.rows[within]
+                self.support_ = rows_in_memory(data, "A refinement in memory").rows[within]
             else:
                 blocks = rows.blocks.map(scored_rows, Z[:-1])
                 self._set_refined(refine_blocks(blocks, data.n_rows, *geometry, self.C, tuning=self._tuning))
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
-            assert isinstance(data, TrainingSet)
-            self.landmarks_ = data.rows[features.landmarks]
+            self.landmarks_ = rows_in_memory(data, "A kernel matrix").rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
 
     @all_or_nothing

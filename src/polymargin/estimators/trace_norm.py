@@ -10,8 +10,8 @@ from sklearn.utils.metaestimators import available_if
 
 from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
 from polymargin.checks import check_choice
-from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators._partitions import rows_in_memory
 from polymargin.estimators._tasks import TaskClassifier
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
@@ -240,8 +240,8 @@ class TraceNormSVC(TaskClassifier):
 
     def _fit_hinge(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the smoothed hinge, which needs all rows at hand."""
-        settings, data, features, observer = self._begin(X, y, sample_weight)
-        assert isinstance(data, TrainingSet)
+        settings, given, features, observer = self._begin(X, y, sample_weight)
+        data = rows_in_memory(given, "The smoothed hinge")
         A, rotation = self._augmented(data, features), None
         if A.shape[0] < A.shape[1]:
             rotation, triangle = scipy.linalg.qr(A.T, mode="economic")

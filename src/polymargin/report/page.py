@@ -14,7 +14,7 @@ from polymargin.report.explorer import explorer
 from polymargin.report.families import family_sections
 from polymargin.report.fitted import fitted, key_figures
 from polymargin.report.markup import join, render, tag
-from polymargin.report.performance import errors, strengths
+from polymargin.report.performance import errors, probabilities, strengths
 from polymargin.report.predictions import predictions
 from polymargin.report.scoring import scoring_form
 from polymargin.report.section import Section
@@ -40,7 +40,8 @@ def build(
     Parameters
     ----------
     model : fitted classifier of Polymargin
-        Or a pipeline, a search or a `RejectOptionClassifier` around one.
+        Or a pipeline, a search, a `RejectOptionClassifier`, `ProbabilityClassifier` or `PredictionSetClassifier`
+        around one.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
         Held-out rows, as the model takes them.
     y : array-like of shape (n_samples,)
@@ -77,6 +78,7 @@ def build(
         fitted(evidence),
         errors(evidence),
         strengths(evidence),
+        *probabilities(evidence),
         *family_sections(evidence),
         *scoring_form(evidence, X),
         explorer(evidence, command),

@@ -27,7 +27,12 @@ RESULTS = (("Decision", "scored-decision"), ("Strength", "scored-strength"), ("R
 
 
 def scoring_form(evidence: Evidence, X: Any) -> list[Section]:
-    """Return the form, or nothing where the model is too large or its preprocessing no sum over columns."""
+    """Return the form, or nothing where the model is too large or its preprocessing no sum over columns.
+
+    Nor where the model decides by probabilities of its own: the script of the page decides by scores.
+    """
+    if evidence.parts.probable is not None:
+        return []
     inner_steps, machine, refined = _taken_apart(evidence.parts.machine)
     model = _model(machine, refined)
     steps = AdditiveSteps.of([*evidence.parts.steps, *inner_steps], X) if model is not None else None

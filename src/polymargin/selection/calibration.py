@@ -5,7 +5,7 @@ of weight w counts as w rows, exactly.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from polymargin.solvers.softmax_newton import SoftmaxNewton, points_without
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-METHODS = ("temperature", "vector", "matrix", "sigmoid", "isotonic")
+MapMethod = Literal["temperature", "vector", "matrix", "sigmoid", "isotonic"]
+METHODS: tuple[MapMethod, ...] = get_args(MapMethod)
 """The maps."""
 
 CANDIDATES = ("temperature", "vector", "matrix")
@@ -101,17 +102,19 @@ class IsotonicMap:
         return _normalised(np.column_stack(list(columns)))
 
 
-def fit_map(method: str, scores: Array, labels: Labels, weights: Array) -> ScoreMap:
+def fit_map(method: MapMethod, scores: Array, labels: Labels, weights: Array) -> ScoreMap:
     """Fit a map to scores (n, k) of rows with known classes."""
     match method:
         case "sigmoid":
             return _fit_sigmoids(scores, labels, weights)
         case "isotonic":
             return _fit_isotonic(scores, labels, weights)
-        case _:
+        case "temperature" | "vector" | "matrix":
             spread = _spread(scores, weights)
             solution = SoftmaxNewton().solve(_problem(method, scores / spread, labels, weights), SETTINGS)
             return SoftmaxMap(solution.point, spread, solution.certificate)
+        case unknown:
+            assert_never(unknown)
 
 
 @dataclass(frozen=True, slots=True)

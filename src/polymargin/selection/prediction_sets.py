@@ -64,6 +64,9 @@ class PredictionSetClassifier(AroundClassifier):
         With folds, how a class is compared with the left-out rows: each by the classifier that it was left out of
         (CV+), or all by the classifier that the class fits best (min-max: larger sets, a stronger guarantee).
 
+    cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Costs by which `predict` decides, as of `ProbabilityClassifier`; the sets do not depend on them.
+
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
@@ -122,6 +125,7 @@ class PredictionSetClassifier(AroundClassifier):
         method="auto",
         cv=None,
         form="plus",
+        cost_matrix=None,
     ):
         self.estimator = estimator
         self.coverage = coverage
@@ -130,6 +134,7 @@ class PredictionSetClassifier(AroundClassifier):
         self.method = method
         self.cv = cv
         self.form = form
+        self.cost_matrix = cost_matrix
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "PredictionSetClassifier":
         """Fit the classifier, and learn how badly left-out rows fit their own classes.
@@ -154,7 +159,8 @@ class PredictionSetClassifier(AroundClassifier):
             raise ValueError("form='minmax' compares the classifiers of folds: give cv, got cv=None.")
         X, y, weights = check_rows(self, X, y, sample_weight)
         classes = classes_of(y, weights)
-        model = ProbabilityClassifier(self.estimator, method=self.method).fit(X, y, weights)
+        model = ProbabilityClassifier(self.estimator, method=self.method, cost_matrix=self.cost_matrix)
+        model.fit(X, y, weights)
         if self.cv is None:
             left_out = model.left_out_
             P = model.map_.probabilities(left_out.scores)
@@ -221,7 +227,7 @@ class PredictionSetClassifier(AroundClassifier):
         return self.model_.predict_proba(X)
 
     def predict(self, X: Any) -> NDArray:
-        """Predict the most probable class.
+        """Predict the most probable class, or with costs the one of least expected cost.
 
         Parameters
         ----------

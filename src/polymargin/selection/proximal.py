@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_choice, check_positive_values
 from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
@@ -189,8 +189,8 @@ class ProximalSVCCV(MarginClassifier):
             if isinstance(self.criterion, str):
                 measures = _leave_one_out(machine, data, _with_width(features, gamma), Cs)
             else:
-                assert isinstance(data, TrainingSet)
-                measures = self._over_folds(machine, data, gamma, Cs, settings)
+                rows = rows_in_memory(data, "Cross-validation")
+                measures = self._over_folds(machine, rows, gamma, Cs, settings)
             tables.append((gamma, measures))
         results = _table(tables, Cs, machine)
         winner = self._winner(machine, data, features, results, settings)

@@ -19,11 +19,10 @@ from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.decisions import expected_costs
 from polymargin.selection.left_out import class_scores
-from polymargin.selection.thresholds import Tally, find_threshold
+from polymargin.selection.thresholds import RULES, Rule, Tally, find_threshold
 from polymargin.selection.weakness import prediction_losses
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
-RULES = ("quantile", "target_error", "target_cost", "coverage", "rejection_cost")
 DEFAULT_QUANTILE = 0.95
 BY = ("scores", "probabilities")
 
@@ -239,7 +238,7 @@ class RejectOptionClassifier(AroundClassifier):
         counts: NDArray[np.float64],
         charged: NDArray[np.float64],
         largest: float,
-        rule: str,
+        rule: Rule,
         level: float,
     ) -> None:
         """Learn strength and thresholds from left-out predictions."""
@@ -360,7 +359,7 @@ class RejectOptionClassifier(AroundClassifier):
         losses = self.prediction_loss(X)
         return self._strength.predict(losses)
 
-    def _rule(self) -> tuple[str, float]:
+    def _rule(self) -> tuple[Rule, float]:
         """Return the one rule that was chosen, and its level."""
         given = {name: getattr(self, name) for name in RULES if getattr(self, name) is not None}
         if len(given) > 1:
@@ -368,7 +367,8 @@ class RejectOptionClassifier(AroundClassifier):
                 f"At most one of {', '.join(RULES)} may be given, got "
                 f"{' and '.join(f'{name}={value!r}' for name, value in given.items())}."
             )
-        name, value = next(iter(given.items()), ("quantile", DEFAULT_QUANTILE))
+        name: Rule = next(iter(given), "quantile")
+        value = given.get(name, DEFAULT_QUANTILE)
         if name in ("target_cost", "rejection_cost"):
             return name, check_real(name, value, above=0.0)
         level = check_real(name, value, above=0.0, at_most=1.0)

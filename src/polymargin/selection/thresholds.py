@@ -2,9 +2,14 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Literal, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+Rule = Literal["quantile", "target_error", "target_cost", "coverage", "rejection_cost"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+"""By what a threshold is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class Tally:
         return cls(distinct, accepted, errors, cost, largest_cost)
 
 
-def find_threshold(tally: Tally, rule: str, level: float) -> float:
+def find_threshold(tally: Tally, rule: Rule, level: float) -> float:
     """Return the highest loss to accept; infinite if nothing is to be rejected."""
     match rule:
         case "quantile":
@@ -57,10 +62,12 @@ def find_threshold(tally: Tally, rule: str, level: float) -> float:
             return _last_within(tally, tally.errors + 1.0, rule, level)
         case "target_cost":
             return _last_within(tally, tally.cost + tally.largest_cost, rule, level)
-        case _:
+        case "rejection_cost":
             cost = tally.cost - level * tally.accepted
             best = len(cost) - 1 - int(np.argmin(cost[::-1]))
             return float(tally.loss[best]) if cost[best] <= 0 else -np.inf
+        case unknown:
+            assert_never(unknown)
 
 
 def _last_within(tally: Tally, charged: NDArray[np.float64], rule: str, level: float) -> float:

@@ -45,13 +45,6 @@ class Interrupted(KeyboardInterrupt):
         return type(self), (self.solution,)
 
 
-REMAINDER = 0.5
-"""Part of the improvement on a reference point that may be left undone."""
-
-JUDGED_AFTER, HOPELESS = 0.2, 3.0
-"""Part of the allotted work after which a method's pace is believed; how often that work it may still need."""
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """When to stop: relative gap, number of (outer) iterations, seconds.
@@ -66,12 +59,15 @@ class Settings:
     time_limit: float | None = None
     reference: float | None = None
     work: float | None = None
+    remainder: float = 0.5
+    judged_after: float = 0.2
+    hopeless: float = 3.0
 
     def tolerance(self, primal: float) -> float:
         """Return the relative gap that is small enough at a given objective."""
         if self.reference is None:
             return self.tol
-        return max(self.tol, REMAINDER * (self.reference - primal) / max(1.0, abs(primal)))
+        return max(self.tol, self.remainder * (self.reference - primal) / max(1.0, abs(primal)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,11 +266,11 @@ class Progress:
     def is_hopeless(self) -> bool:
         """Tell whether the work allotted is far too little at the pace of the second half of the way so far."""
         limit, work, gap = self.settings.work, self.history[-1].work, self.history[-1].gap
-        if limit is None or work < JUDGED_AFTER * limit or gap <= self.settings.tol:
+        if limit is None or work < self.settings.judged_after * limit or gap <= self.settings.tol:
             return False
         before = min(self.history, key=lambda record: abs(record.work - 0.5 * work)).gap
         pace = math.log(before / gap) / (0.5 * work) if before > gap > 0.0 else 0.0
-        return pace * HOPELESS * limit < math.log(gap / self.settings.tol)
+        return pace * self.settings.hopeless * limit < math.log(gap / self.settings.tol)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""

@@ -23,23 +23,25 @@ def conjugate_gradients(
     start: Array | None = None,
     tolerance: float,
     max_steps: int,
-) -> Array:
+    stop: Callable[[], bool] | None = None,
+) -> tuple[Array, int]:
     """Solve ``apply(W) = right``, a positive definite operator on arrays, to a residual of norm `tolerance`.
 
-    Starts from `start`, or from the preconditioned right-hand side.
+    Starts from `start`, or from the preconditioned right-hand side; ends early when `stop` says so after a step.
+    Also returned is the number of steps.
     """
     W = precondition(right) if start is None else start.copy()
-    residual = right - apply(W)
+    residual = right - apply(W) if W.any() else right.copy()
     direction = preconditioned = precondition(residual)
-    energy = np.vdot(residual, preconditioned)
-    for _ in range(max_steps):
-        if np.linalg.norm(residual) <= tolerance:
-            break
+    energy = float(np.vdot(residual, preconditioned))
+    for step in range(max_steps):
+        if energy <= 0.0 or np.linalg.norm(residual) <= tolerance or (step and stop is not None and stop()):
+            return W, step
         image = apply(direction)
-        step = energy / np.vdot(direction, image)
-        W += step * direction
-        residual -= step * image
+        length = energy / float(np.vdot(direction, image))
+        W += length * direction
+        residual -= length * image
         preconditioned = precondition(residual)
-        previous, energy = energy, np.vdot(residual, preconditioned)
+        previous, energy = energy, float(np.vdot(residual, preconditioned))
         direction = preconditioned + (energy / previous) * direction
-    return W
+    return W, max_steps

@@ -19,20 +19,21 @@ from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
 from polymargin.problems.hinge import HingeProblem, polyhedral
 from polymargin.solvers.contract import Solver
 from polymargin.solvers.effort import RATES, Rates
-from polymargin.solvers.hinge import active_set, decomposition, kernel_interior, splitting
+from polymargin.solvers.hinge import active_set, decomposition, feature_newton, kernel_interior, splitting
 from polymargin.solvers.hinge.active_set import ActiveSet, FaceSettings, operations_of_face
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings, whole_matrix
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings
 from polymargin.solvers.hinge.general import GeneralNewton
-from polymargin.solvers.hinge.interior_point import ENTRIES_VISITED, InteriorPoint, operations_per_iteration
+from polymargin.solvers.hinge.interior_point import InteriorPoint, operations_per_iteration
 from polymargin.solvers.hinge.kernel_interior import (
     InsidePoint,
     KernelInteriorPoint,
     KernelInteriorSettings,
     operations_to_solve,
 )
+from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
 from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings, operations_to_split
 from polymargin.solvers.hinge.state import Stage, State
 from polymargin.solvers.stagnation import Stagnation
@@ -64,7 +65,7 @@ class Policy:
     patience : how often its predicted work a method may do.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
-    judged_after : iterations after which its pace is believed.
+    judged_after, pace_rounds : iterations after which its pace is believed, and the rounds that tell it.
     tail : how often what the decomposition promises it takes: it becomes slower towards the end.
     near : relative gap from which on Newton steps on faces are tried.
     faces : that they visit, about.
@@ -82,7 +83,7 @@ class Policy:
         the matrix; the iterations that it takes, and the gap that it goes to.
     kernel_interior_tol : gap that the interior point on the matrix itself reaches in good time.
     kernel_interior_share : part of its work that must have been done before it is tried.
-    decomposition, active_set, splitting, kernel_interior : settings of the methods.
+    decomposition, active_set, splitting, kernel_interior, feature_newton, interior_point : of the methods.
     rates : of operations.
     """
 
@@ -101,6 +102,7 @@ class Policy:
     slice_share: float = 0.1
     shortest_slice: float = 1e-3
     judged_after: int = 4
+    pace_rounds: int = 6
     tail: float = 2.0
     near: float = 0.05
     faces: float = 3.0
@@ -126,6 +128,8 @@ class Policy:
     active_set: FaceSettings = active_set.DEFAULTS
     splitting: SplittingSettings = splitting.DEFAULTS
     kernel_interior: KernelInteriorSettings = kernel_interior.DEFAULTS
+    feature_newton: FeatureNewtonSettings = feature_newton.DEFAULTS
+    interior_point: InteriorSettings = INTERIOR
     rates: Rates = RATES
 
     def chosen(self, solver: Any, problem: HingeProblem) -> Solver | None:
@@ -210,7 +214,9 @@ class Policy:
         falls_apart = single and p <= self.newton_features
         if falls_apart or (p + 1) * (k - 1) <= self.interior_unknowns:
             once = self._interior_iteration(n, p + 1, k, single=single)
-            found.append((InteriorPoint(), self.interior_iterations[0 if single else 1] * once))
+            found.append(
+                (InteriorPoint(tuning=self.interior_point), self.interior_iterations[0 if single else 1] * once)
+            )
         if n <= self.gram_rows:
             gram = self.rates.seconds("product", float(n) * _stored(problem))
             inside = self.rates.seconds("product", operations_to_solve(n, k, self.kernel_interior))
@@ -218,12 +224,12 @@ class Policy:
                 (Decomposition(self.decomposition), gram + (2.0 * inside if single else self._passes(n, k)))
             )
         if p <= min(n, self.newton_features):
-            rows = min(n, 5 * p + 500)
+            rows = min(n, self.feature_newton.sampled_rows(p))
             products = self.newton_products * _stored(problem) * k + self.newton_steps * k * float(rows) * p**2
             factors = self.newton_steps * k * p**3 / 3.0
             work = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
             work += self.rates.seconds("entry", self.newton_entries * n * k)
-            found.append((FeatureNewton(), work))
+            found.append((FeatureNewton(self.feature_newton), work))
         return [
             Stage(method, work, max(self.patience * work, self.shortest), on_matrix=method.name in ON_MATRIX)
             for method, work in found
@@ -232,7 +238,9 @@ class Policy:
     def _interior_iteration(self, n: int, p: int, k: int, *, single: bool) -> float:
         products, factors = operations_per_iteration(n, p, k, k if single else k * (k - 1) // 2)
         once = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
-        return once + self.rates.seconds("entry", ENTRIES_VISITED * (2.0 if single else 1.0) * n * k)
+        return once + self.rates.seconds(
+            "entry", self.interior_point.entries_visited * (2.0 if single else 1.0) * n * k
+        )
 
     def _passes(self, n: int, k: int) -> float:
         """Return the work of the decomposition, about."""
@@ -332,7 +340,7 @@ class Policy:
         predicted = self.root_iterations * self._interior_iteration(n, n + 1, k, single=single)
         if predicted > max(state.work, self.cheap):
             return None
-        root = InteriorPoint(kernel_root(state.on_matrix.gram))
+        root = InteriorPoint(kernel_root(state.on_matrix.gram), self.interior_point)
         return Stage(root, predicted, None, tol=self.root_tol, from_inside=True)
 
     def _is_large_lee(self, state: State) -> bool:
@@ -347,7 +355,8 @@ class Policy:
 
     def stagnation(self) -> Stagnation:
         """Return what tells that the decomposition has come as far as rounding lets it."""
-        return Stagnation(self.decomposition.rounds_without_rise, self.decomposition.rounds_without_gain)
+        tuning = self.decomposition
+        return Stagnation(tuning.rounds_without_rise, tuning.rounds_without_gain, tuning.gain)
 
 
 def _shape(problem: HingeProblem) -> tuple[int, int, int]:

@@ -9,11 +9,11 @@ class Stagnation:
     Parameters
     ----------
     without_rise : records in a row that may bring no larger dual objective.
-    without_gain : records in a row that may bring no gap smaller by a tenth.
+    without_gain, gain : records in a row that may bring no gap smaller by the factor `gain`.
     """
 
-    def __init__(self, without_rise: int, without_gain: int):
-        self.without_rise, self.without_gain = without_rise, without_gain
+    def __init__(self, without_rise: int, without_gain: int, gain: float):
+        self.without_rise, self.without_gain, self.gain = without_rise, without_gain, gain
         self.best_dual, self.best_gap = -float("inf"), float("inf")
         self.rise_missing = self.gain_missing = 0
 
@@ -22,7 +22,7 @@ class Stagnation:
         rises = record.dual > self.best_dual + 1e-15 * abs(record.dual)
         self.rise_missing = 0 if rises else self.rise_missing + 1
         self.best_dual = max(self.best_dual, record.dual)
-        gains = record.gap < 0.9 * self.best_gap
+        gains = record.gap < self.gain * self.best_gap
         self.gain_missing = 0 if gains else self.gain_missing + 1
         self.best_gap = record.gap if gains else self.best_gap
         return self.is_stuck

@@ -110,7 +110,8 @@ class Plan:
         if self.method is not Method.auto:
             words.append("--tune")
             options.append(("method", str(self.method)))
-        options += [("costs", None if self.costs is None else "costs.csv")]
+        if self.costs is not None:
+            options += [("costs", "costs.csv"), ("costs-in", "training")]
         options += [("test-size", None if self.share == 0.25 else f"{self.share:g}"), ("seed", self.seed or None)]
         for option in ("drop", "categorical", "numeric"):
             options += [(option, name) for name in getattr(self, option)]

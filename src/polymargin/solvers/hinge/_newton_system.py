@@ -10,11 +10,9 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
-from polymargin.solvers.hinge._rows import PartitionedRows, Rows
+from polymargin.solvers.hinge._rows import Rows, RowsInPartitions
 from polymargin.solvers.hinge._slots import Array
-
-FEW_UNKNOWNS = 400
-"""Unknowns up to which one Cholesky factor of all classes, which loses fewest digits, is as quick as one each."""
+from polymargin.solvers.hinge.settings import INTERIOR
 
 RIDGES = 0.0, 1e-15, 1e-13, 1e-11, 1e-9
 """Relative ridges tried one after the other until a matrix is positive definite in floating-point arithmetic."""
@@ -46,7 +44,7 @@ class Unknowns:
 
     def factorised(self, grams: Array) -> Solve:
         """Return the solution operator of the reduced system with these weighted Grams."""
-        if self.class_of_atom is None or self.tilt.size <= FEW_UNKNOWNS:
+        if self.class_of_atom is None or self.tilt.size <= INTERIOR.few_unknowns:
             return _factorise(self.normal_matrix(grams))
         p = len(self.penalty)
         matrices = grams.reshape(-1, p, p)[np.argsort(self.class_of_atom)]
@@ -69,7 +67,7 @@ class NewtonSystem:
     Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
     """
 
-    def __init__(self, unknowns: Unknowns, rows: Rows | PartitionedRows, Z: Array):
+    def __init__(self, unknowns: Unknowns, rows: Rows | RowsInPartitions, Z: Array):
         self.unknowns, self.rows, self.Z = unknowns, rows, Z
 
     @property
@@ -104,7 +102,7 @@ class NewtonSystem:
         """
         rows = self.rows
         length = self._direction(rows.correct(aim))
-        error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
+        error, enough = np.inf, INTERIOR.refined_to * float(np.abs(self.residual).max())
         for _ in range(refinements):
             left = self.residual + self.unknowns.penalty * self.direction + rows.pull_of_direction()
             previous, error = error, float(np.abs(left).max())

@@ -36,7 +36,9 @@ class FaceSettings:
     Attributes
     ----------
     max_rounds : faces to visit at most.
+    max_pins : systems solved at most for one face, bounds that are left pinned in between.
     max_walk : bounds to meet at most where a face is left step by step.
+    whole_step : distance of a step's length from one that is rounding.
     max_free : faces with more moves than this are left alone, unless they are solved class by class.
     patience, settled : rounds in which the gap must halve, until it is so small: from a face too far away Newton
         steps lead nowhere.
@@ -48,7 +50,9 @@ class FaceSettings:
     """
 
     max_rounds: int = 50
+    max_pins: int = 8
     max_walk: int = 60
+    whole_step: float = 1e-6
     max_free: int = 3000
     patience: int = 6
     settled: float = 1e-8
@@ -139,10 +143,10 @@ class _Climber:
             self.gap, self.best = record.gap, HingePoint(self.dual, self.intercept)
         return record
 
-    def jump(self, face: NDArray[np.bool_], max_solves: int = 8) -> bool:
+    def jump(self, face: NDArray[np.bool_]) -> bool:
         """Minimise over the face, pinning all that leaves its bounds until nothing does; go there if it is up."""
         reference = self.dual
-        for _ in range(max_solves):
+        for _ in range(self.tuning.max_pins):
             moves = self.losses.moves(reference, face)
             steps = self._newton(moves, reference)
             if steps is None:
@@ -204,7 +208,7 @@ class _Climber:
         if slope <= 0.0:
             return False
         peak = slope / curvature if curvature > 0.0 else np.inf
-        if abs(peak - 1.0) < 1e-6:
+        if abs(peak - 1.0) < self.tuning.whole_step:
             peak = 1.0
         length = min(1.0, peak, float(self.losses.room(self.dual, candidate).min()))
         if length <= 0.0:

@@ -32,10 +32,13 @@ class DecompositionSettings:
     reduction : part to which an inner loop lowers the violation in its working set.
     steps_per_example : steps of an inner loop, at most.
     burst : steps times examples of one stretch of compiled work: a small part of a second.
+    extremes : part of a working set that is chosen by the most violating moves.
+    negative_curvature : of a direction, relative to the kernel's largest, that rounding does not explain.
+    lazy_bytes : of the blocks in which a matrix that is not kept is computed: a small part of a second each.
     updates_right_to : tolerance down to which scores that were updated step by step are right: where the matrix is
         in memory, and where its rows are computed in single precision.
-    rounds_without_rise, rounds_without_gain : after which the dual that does not rise, and the gap that does not
-        fall by a tenth, are taken to be as good as rounding lets them be.
+    rounds_without_rise, rounds_without_gain, gain : rounds after which the dual that does not rise, and the gap
+        that does not fall by the factor `gain`, are taken to be as good as rounding lets them be.
     step_cost : operations of a compiled loop per class, example and step.
     update_cost : operations of a product per class, example and changed example; products this thin are slow.
     round_cost : entries visited in a round, per class and example.
@@ -45,6 +48,10 @@ class DecompositionSettings:
     reduction: float = 0.1
     steps_per_example: int = 10
     burst: int = 2**25
+    extremes: float = 0.125
+    negative_curvature: float = 1e-6
+    lazy_bytes: int = 2**24
+    gain: float = 0.9
     updates_right_to: tuple[float, float] = (1e-9, 1e-4)
     rounds_without_rise: int = 20
     rounds_without_gain: int = 300
@@ -84,7 +91,7 @@ class Decomposition:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` to a relative gap of ``settings.tol``, from the dual of `start` where given."""
-        stagnation = Stagnation(self.tuning.rounds_without_rise, self.tuning.rounds_without_gain)
+        stagnation = Stagnation(self.tuning.rounds_without_rise, self.tuning.rounds_without_gain, self.tuning.gain)
         with Progress(settings, observer, method=self.name) as progress:
             rounds, within = _Rounds(problem, progress, start, self.tuning), False
             for _ in progress:
@@ -121,7 +128,7 @@ class _Rounds(KernelPoint):
     def __init__(
         self, problem: HingeProblem, progress: Progress, start: HingePoint | None, tuning: DecompositionSettings
     ):
-        super().__init__(problem, progress, start)
+        super().__init__(problem, progress, start, tuning.lazy_bytes)
         self.tuning = tuning
         self.loop = inner_loop(problem)
         n, size = self.losses.n_examples, tuning.working_set
@@ -148,7 +155,10 @@ class _Rounds(KernelPoint):
             self.rows = _spread(self.losses, self.size)
             return self.rows
         extremes = self.loop.extremes(
-            self.dual, self.H, self.intercept, max(1, self.size // (8 * self.losses.n_classes))
+            self.dual,
+            self.H,
+            self.intercept,
+            max(1, int(self.tuning.extremes * self.size / self.losses.n_classes)),
         )
         largest = np.argpartition(-gaps, self.size // 2)[: self.size // 2]
         rows = np.union1d(extremes, largest)
@@ -166,7 +176,9 @@ class _Rounds(KernelPoint):
         K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
         old = self.dual[rows]
         max_steps = max(1, min(tuning.steps_per_example * len(rows), tuning.burst // len(rows)))
-        new, steps = self.loop.improve(rows, K, old, self.H[rows], Burst(tuning.reduction, max_steps))
+        new, steps = self.loop.improve(
+            rows, K, old, self.H[rows], Burst(tuning.reduction, max_steps, tuning.negative_curvature)
+        )
         change = local.coefficients(new) - local.coefficients(old)
         moved = np.flatnonzero(change.any(axis=1))
         self.dual[rows] = new

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from polymargin.blocks import Blocks, OneBlock, total
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, boxes, polyhedral
 from polymargin.problems.hinge.polyhedral import MovableFace, PolyhedralDomain, polyhedral_domain
+from polymargin.solvers.hinge.settings import FEASIBILITY
 
-_BLENDS = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
 _EXACT, _ROUNDING = 1e-13, 1e-11
 """Relative sums that are taken for zero: at once, and where Newton's method makes no more progress."""
 
@@ -72,7 +72,7 @@ def balanced_blocks(problems: Blocks, dual: Blocks) -> Blocks | None:
     """
     present = problems.reduce(np.logical_or, _present)
     dual = dual.map(_cleared, problems, present, keep=True)
-    for blend in _BLENDS:
+    for blend in FEASIBILITY.blends:
         repaired = _on_face(problems, dual.map(_blended, problems, present, blend, keep=True) if blend else dual)
         if repaired is not None:
             return repaired
@@ -112,10 +112,10 @@ def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
     if not n_free:
         return None
     residual = sums
-    for _ in range(50):
+    for _ in range(FEASIBILITY.newton_steps):
         step = np.linalg.lstsq(jacobian, residual, rcond=1e-12)[0]
-        length = min(1.0, 10.0 / max(np.abs(step).max(), 1e-300))
-        while length > 1e-6:
+        length = min(1.0, FEASIBILITY.longest / max(np.abs(step).max(), 1e-300))
+        while length > FEASIBILITY.shortest:
             now, jacobian, _ = total(faces, _sums_at, t + length * step)
             following = sums + start - now
             if np.abs(following).max() < np.abs(residual).max():

@@ -43,7 +43,11 @@ class KernelInteriorSettings:
     tau : weight of the class sums in the system.
     predictor_error, corrector_error : of the solutions by conjugate gradients, relative to the predictor's size.
     max_cg_steps : of one solution.
-    patience : short steps in a row after which the iterate is taken to be stuck.
+    short_step, patience : length of a short step, and how many in a row are taken for the end.
+    first_shares : least and largest part of the boxes that the first point fills; from a corner the first steps
+        would be short.
+    first_spread : of the first multipliers, relative to the mean margin.
+    least_rest : of the diagonal that the preconditioner adds, relative to the kernel's.
     least_product : least product of a variable and its multiplier, relative to their mean.
     longest_step : part of the way to the boundary that a step goes at most.
     warm : relative gap of the iterates that the next solution is best begun from: later ones are near to bounds.
@@ -59,7 +63,11 @@ class KernelInteriorSettings:
     predictor_error: float = 0.03
     corrector_error: float = 0.02
     max_cg_steps: int = 80
+    short_step: float = 0.1
     patience: int = 4
+    first_shares: tuple[float, float] = (0.02, 0.5)
+    first_spread: float = 0.3
+    least_rest: float = 1e-6
     least_product: float = 0.1
     longest_step: float = 0.995
     warm: float = 0.3
@@ -88,7 +96,7 @@ def operations_to_solve(n: int, k: int, tuning: KernelInteriorSettings = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
-class _Iterate:
+class _PathIterate:
     """Where a path is: variables, multipliers of their bounds and of the class sums."""
 
     u: Array
@@ -105,7 +113,7 @@ class _Iterate:
 class InsidePoint(HingePoint):
     """A solution that keeps an iterate from which the solution for larger bounds is soon found."""
 
-    central: _Iterate
+    central: _PathIterate
 
 
 class KernelInteriorPoint:
@@ -151,7 +159,7 @@ class KernelInteriorPoint:
                         progress.status = Status.NUMERICAL_ERROR
                     break
                 candidate, certificate = path.certified()
-                idle = 0 if path.length > 0.1 else idle + 1
+                idle = 0 if path.length > self.tuning.short_step else idle + 1
                 if best.gap > self.tuning.warm:
                     central = path.iterate()
                 if certificate.gap < best.gap:
@@ -171,7 +179,7 @@ class _Path:
         self,
         problem: HingeProblem,
         progress: Progress,
-        start: _Iterate | None,
+        start: _PathIterate | None,
         tuning: KernelInteriorSettings,
     ):
         self.losses = boxes(problem.losses, "The interior point on a kernel matrix")
@@ -188,26 +196,25 @@ class _Path:
         self._keep_central()
         self.length = 1.0
 
-    def _first(self) -> _Iterate:
+    def _first(self) -> _PathIterate:
         """Return the best multiple of the point that fills all boxes alike, its class sums equal."""
         totals = self.upper.sum(axis=0)
         direction = self.upper * (totals.min() / totals) if self.tau else self.upper
         R = _centred(direction)
         H = self.problem.gram.matmul(R)
         curvature, slope = float(np.vdot(R, H)), self.losses.dual_value(direction)
-        # no nearer to zero than this: from a corner the first steps would be short
-        share = float(np.clip(slope / max(curvature, slope), 0.02, 0.5))
+        share = float(np.clip(slope / max(curvature, slope), *self.tuning.first_shares))
         u, H = share * direction, share * H
         b = central_intercept(self.losses, u, -H) if self.tau else np.zeros(self.upper.shape[1])
         margins = b - H + self.losses.offset
-        spread = 0.3 * float(np.abs(margins[self.open]).mean())
+        spread = self.tuning.first_spread * float(np.abs(margins[self.open]).mean())
         below = np.where(self.open, np.maximum(-margins, 0.0) + spread, 0.0)
         above = np.where(self.open, np.maximum(margins, 0.0) + spread, 0.0)
-        return _Iterate(u, below, above, b)
+        return _PathIterate(u, below, above, b)
 
-    def iterate(self) -> _Iterate:
+    def iterate(self) -> _PathIterate:
         """Return where the path is."""
-        return _Iterate(self.u, self.below, self.above, self.b)
+        return _PathIterate(self.u, self.below, self.above, self.b)
 
     def margins(self) -> Array:
         """Return the arguments of the hinges."""
@@ -361,7 +368,7 @@ class _Preconditioner:
         factor = self.factor[:, : self.rank]
         rest = self.diagonal - np.einsum("ir,ir->i", factor, factor)
         X = np.hstack([factor, np.full((len(factor), 1), np.sqrt(self.tau))]) if self.tau else factor
-        return np.ascontiguousarray(X), np.maximum(rest, 1e-6 * float(self.diagonal.max()))
+        return np.ascontiguousarray(X), np.maximum(rest, self.tuning.least_rest * float(self.diagonal.max()))
 
     def factorise(self, theta: Array, progress: Progress) -> bool:
         """Prepare for `theta`; False if there was no time for it or the algebra broke down."""

@@ -14,9 +14,6 @@ from polymargin.solvers.hinge.intercept import central_intercept
 
 Array = NDArray[np.float64]
 
-LAZY_BYTES = 2**24
-"""Size of the blocks in which a matrix that is not kept is computed: a small part of a second each."""
-
 
 @dataclass(frozen=True, slots=True)
 class ScoredPoint(HingePoint):
@@ -40,8 +37,8 @@ class ScoredPoint(HingePoint):
 class KernelPoint:
     """A dual point, its coefficients R, scores H = K R and intercept; they are `exact` unless updated since."""
 
-    def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None):
-        self.problem, self.progress = problem, progress
+    def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None, lazy_bytes: int):
+        self.problem, self.progress, self.lazy_bytes = problem, progress, lazy_bytes
         self.losses = polyhedral(problem.losses, "Decomposition")
         self.gram = problem.gram
         self.intercept = np.zeros(self.losses.n_classes)
@@ -74,7 +71,7 @@ class KernelPoint:
         if not isinstance(self.gram, LazyGram) or not R.any():
             return self.gram.matmul(R) if R.any() else np.zeros_like(R)
         scores = np.empty_like(R)
-        for rows, part in products_by_rows(self.gram, R, LAZY_BYTES):
+        for rows, part in products_by_rows(self.gram, R, self.lazy_bytes):
             if self.progress.out_of_time():
                 return None
             scores[rows] = part

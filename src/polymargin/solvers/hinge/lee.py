@@ -42,5 +42,5 @@ class LeeLoop:
         upper = np.ascontiguousarray(losses.upper.T)
         loop = LeeWorkingSet(K, upper, u, gradient, self.fit_intercept)
         steps = loop.improve(burst.reduction, burst.max_steps)
-        check_curvature(loop.most_negative_curvature, K)
+        check_curvature(loop.most_negative_curvature, K, burst.negative_curvature)
         return np.ascontiguousarray(u.T), steps

@@ -49,7 +49,9 @@ class Portfolio:
         """Solve `problem` by one method after the other until one reaches the tolerance."""
         chosen = self.policy.chosen(self.solver, problem)
         with Progress(settings, observer, method=self.name) as progress:
-            state = State(problem, progress, start, self.policy.stagnation(), self.policy.gram_rows)
+            state = State(
+                problem, progress, start, self.policy.stagnation(), self.policy.gram_rows, self.policy.pace_rounds
+            )
             for stage in self.policy.stages(state, chosen):
                 found = stage.method.solve(
                     state.problem_of(stage),

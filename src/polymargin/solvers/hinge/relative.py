@@ -44,5 +44,5 @@ class RelativeLoop:
         gradient = np.ascontiguousarray((H - losses.offset * own_class(losses)).T)
         loop = RelativeWorkingSet(K, lower, upper, R, gradient, self.problem.fit_intercept)
         steps = loop.improve(burst.reduction, burst.max_steps)
-        check_curvature(loop.most_negative_curvature, K)
+        check_curvature(loop.most_negative_curvature, K, burst.negative_curvature)
         return losses.dual_of(R.T), steps

@@ -43,7 +43,11 @@ class SplittingSettings:
     max_steps : beyond which a solution is given up.
     steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
     at_once : size up to which a matrix is inverted without a pause.
-    block_operations : of one stretch of the inversion: a small part of a second.
+    block_operations, block_widths : operations of one stretch of the inversion, a small part of a second, and the
+        least and largest width of its block.
+    rough : gap that the first steps reach.
+    look_ahead : part of the steps expected to be left that is taken before the next certificate.
+    least_ratio : of margins over variables to the kernel's scale.
     inversion_cost : operations of products that the inversion of a matrix takes, as a multiple of its size cubed.
     double_cost : factor by which all takes longer in double precision.
     """
@@ -58,6 +62,10 @@ class SplittingSettings:
     steps_per_digit: int = 25
     at_once: int = 2500
     block_operations: float = 2e10
+    block_widths: tuple[int, int] = (64, 400)
+    rough: float = 0.1
+    look_ahead: float = 0.7
+    least_ratio: float = 1e-6
     inversion_cost: float = 0.3
     double_cost: float = 2.0
 
@@ -75,7 +83,7 @@ DEFAULTS = SplittingSettings()
 
 def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> float:
     """Return the operations (products) that a solution takes, about."""
-    steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, 0.1)))
+    steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
     double = tol < tuning.single_precision
     return tuning.operations_to_invert(n, double=double) + tuning.operations(n, k, steps, double=double)
 
@@ -110,7 +118,7 @@ class Splitting:
         with Progress(settings, observer, method=self.name) as progress:
             point = start or HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
             best = problem.certify(point)
-            iterate = _Iterate(problem, point, tuning, double=settings.tol < tuning.single_precision)
+            iterate = _SplittingIterate(problem, point, tuning, double=settings.tol < tuning.single_precision)
             if not iterate.prepare(progress):
                 return progress.finish(point, best)
             steps, looks = tuning.most_steps, [(0, 1.0)]
@@ -128,7 +136,7 @@ class Splitting:
                 if len(looks) > 2 and looks[-1][0] + to_go > tuning.max_steps:
                     progress.status = Status.STALLED
                     break
-                steps = int(np.clip(0.7 * to_go, tuning.fewest_steps, tuning.most_steps))
+                steps = int(np.clip(tuning.look_ahead * to_go, tuning.fewest_steps, tuning.most_steps))
             return progress.finish(point, best)
 
 
@@ -139,7 +147,7 @@ def _steps_to_go(looks: list[tuple[int, float]], tol: float) -> float:
     return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
 
 
-class _Iterate:
+class _SplittingIterate:
     """The state t (k, n), and the matrix that takes it on."""
 
     def __init__(self, problem: HingeProblem, start: HingePoint, tuning: SplittingSettings, *, double: bool):
@@ -148,7 +156,7 @@ class _Iterate:
         self.intercept = start.intercept
         H = problem.gram.matmul(problem.coefficients(start.dual))
         margins = self.losses.margins(H + start.intercept)
-        self.rho = tuning.penalty * _penalty(problem, start.dual, margins)
+        self.rho = tuning.penalty * _penalty(problem, start.dual, margins, tuning.least_ratio)
         self.upper = self._transposed(self.losses.upper)
         self.t = self._transposed(start.dual + margins / self.rho)
 
@@ -209,7 +217,9 @@ class _Iterate:
         return point, self.problem.certify(point, H)
 
 
-def _penalty(problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[np.float64]) -> float:
+def _penalty(
+    problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[np.float64], least: float
+) -> float:
     """Return rho: its scale is between the kernel's, and that of margins over variables.
 
     The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to 100.
@@ -217,7 +227,7 @@ def _penalty(problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[
     curvature = float(problem.gram.diagonal().mean())
     used = problem.losses.sizes > 0
     ratio = float(np.linalg.norm(margins[used])) / max(float(np.linalg.norm(dual)), 1e-300)
-    return curvature * float(np.sqrt(np.clip(ratio / curvature, 1e-6, 1.0)))
+    return curvature * float(np.sqrt(np.clip(ratio / curvature, least, 1.0)))
 
 
 def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> bool:
@@ -230,7 +240,7 @@ def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFA
     if len(matrix) <= tuning.at_once:
         _invert_at_once(matrix)
         return True
-    blocks = _blocks(len(matrix), tuning.block_operations)
+    blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
     for p in blocks:
         if progress.out_of_time():
             return False
@@ -255,7 +265,7 @@ def _invert_at_once(matrix: NDArray) -> None:
     if failed:
         raise scipy.linalg.LinAlgError("the matrix is not positive definite")
     potri(factor, lower=1, overwrite_c=1)
-    _mirror(matrix, _blocks(len(matrix), DEFAULTS.block_operations))
+    _mirror(matrix, _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths))
 
 
 def _mirror(matrix: NDArray, blocks: list[slice]) -> None:
@@ -265,6 +275,6 @@ def _mirror(matrix: NDArray, blocks: list[slice]) -> None:
         matrix[i.stop :, i] = matrix[i, i.stop :].T
 
 
-def _blocks(n: int, operations: float) -> list[slice]:
-    width = int(np.clip(operations / n**2, 64, 400))
+def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
+    width = int(np.clip(operations / n**2, *widths))
     return [slice(first, min(first + width, n)) for first in range(0, n, width)]

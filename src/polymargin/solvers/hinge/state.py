@@ -50,6 +50,7 @@ class State:
     start : HingePoint or None
     stagnation : judges the method that runs in slices.
     matrix_rows : rows up to which the kernel matrix of features is formed.
+    pace_rounds : records that tell the pace of that method.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class State:
         start: HingePoint | None,
         stagnation: Stagnation,
         matrix_rows: int,
+        pace_rounds: int,
     ):
         self.problem, self.progress, self.start = problem, progress, start
         self.stagnation, self.matrix_rows = stagnation, matrix_rows
@@ -66,7 +68,7 @@ class State:
         self.start_dual = -np.inf
         self.last = ""
         self.work_after: dict[str, float] = {}
-        self.trail: deque[Record] = deque(maxlen=6)
+        self.trail: deque[Record] = deque(maxlen=pace_rounds)
 
     @cached_property
     def on_matrix(self) -> HingeProblem:

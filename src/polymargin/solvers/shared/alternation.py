@@ -12,7 +12,7 @@ from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_b
 from polymargin.solvers.shared.bounded import bounded_quadratic
 from polymargin.solvers.shared.extrapolation import Anderson
 from polymargin.solvers.shared.relation_step import relation_step
-from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
 class AlternationSolver:
@@ -27,13 +27,19 @@ class AlternationSolver:
         or the relations may share one.
     extrapolated : whether rounds start from an extrapolation of those before, where that lowers the objective.
         Constraints are not in its way: the M-step at the end of a round keeps them.
+    tuning : see `SharedSettings`.
     """
 
     name = "alternation"
 
-    def __init__(self, base_step: BaseStep | None = None, *, extrapolated: bool = False):
-        self.base_step = base_step
-        self.extrapolated = extrapolated
+    def __init__(
+        self,
+        base_step: BaseStep | None = None,
+        *,
+        extrapolated: bool = False,
+        tuning: SharedSettings = DEFAULTS,
+    ):
+        self.base_step, self.extrapolated, self.tuning = base_step, extrapolated, tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -48,18 +54,20 @@ class AlternationSolver:
         observer: Observer | None = None,
     ) -> Solution[SharedPoint]:
         """Alternate from the relation matrix `start` (the identity by default)."""
-        base_step = make_base_step(problem.tasks) if self.base_step is None else self.base_step
+        base_step = make_base_step(problem.tasks, self.tuning) if self.base_step is None else self.base_step
         shape = problem.relations.lower.shape
         point = SharedPoint(np.zeros((len(problem.tasks.cross), shape[0])), np.zeros(shape))
         if problem.is_convex and problem.relation_penalty >= problem.penalty_at_zero:
             return Progress(settings, method=self.name).finish(point, problem.certify(point))
         M = problem.relations.clip(np.eye(*shape) if start is None else start)
         point = SharedPoint(point.W, M)
-        extrapolate = Anderson(DEFAULTS.rounds_mixed if self.extrapolated else 0)
+        extrapolate = Anderson(self.tuning.rounds_mixed if self.extrapolated else 0)
         with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 try:
-                    reached = round_of_steps(problem, base_step, M, point.W if progress.history else None)
+                    reached = round_of_steps(
+                        problem, base_step, M, point.W if progress.history else None, self.tuning
+                    )
                     measured = problem.measure(reached, *base_step.residual(reached.W, reached.M, problem.C))
                     failed = extrapolate.has_mixed and measured.primal > progress.history[-1].primal
                 except np.linalg.LinAlgError:
@@ -75,7 +83,7 @@ class AlternationSolver:
                 progress.record(measured.primal, measured.dual)
                 if measured.gap <= settings.tol and problem.formulation == "original":
                     break
-                if has_stalled(progress):
+                if has_stalled(progress, self.tuning.stalled_rounds):
                     progress.status = Status.STALLED
                     break
                 M = extrapolate(M, point.M)
@@ -84,7 +92,11 @@ class AlternationSolver:
 
 
 def round_of_steps(
-    problem: SharedProblem, base_step: BaseStep, M: NDArray[np.float64], W: NDArray[np.float64] | None = None
+    problem: SharedProblem,
+    base_step: BaseStep,
+    M: NDArray[np.float64],
+    W: NDArray[np.float64] | None = None,
+    tuning: SharedSettings = DEFAULTS,
 ) -> SharedPoint:
     """Return what a W-step from M and an M-step lead to, W in the coordinates of `base_step`.
 
@@ -92,17 +104,17 @@ def round_of_steps(
     """
     W = base_step.solve(M, problem.C, problem.formulation, W)
     Q, R = base_step.relation_terms(W)
-    M, multiplier = relation_step(Q, R, problem.relation_penalty / problem.C, problem.relations)
+    M, multiplier = relation_step(Q, R, problem.relation_penalty / problem.C, problem.relations, tuning)
     if problem.relations.is_free and problem.formulation == "original":
         W, M = balance(W, M, problem.relation_penalty)
     return SharedPoint(W, M, multiplier)
 
 
-def has_stalled(progress: Progress) -> bool:
-    """Tell whether the last `DEFAULTS.stalled_rounds` have not lowered the objective by more than rounding."""
-    if len(progress.history) <= DEFAULTS.stalled_rounds:
+def has_stalled(progress: Progress, rounds: int) -> bool:
+    """Tell whether the last `rounds` have not lowered the objective by more than rounding."""
+    if len(progress.history) <= rounds:
         return False
-    before, now = progress.history[-1 - DEFAULTS.stalled_rounds].primal, progress.history[-1].primal
+    before, now = progress.history[-1 - rounds].primal, progress.history[-1].primal
     return bool(before - now <= np.finfo(np.float64).eps * abs(now))
 
 

@@ -150,9 +150,10 @@ class GroupedBaseStep:
             return self.vectors @ ((self.vectors.T @ residual @ rotation) / divisor) @ rotation.T
 
         tolerance = self.tuning.cg_tolerance * float(np.linalg.norm(right))
-        return conjugate_gradients(
+        solution, _ = conjugate_gradients(
             apply, precondition, right, start=start, tolerance=tolerance, max_steps=self.tuning.cg_steps
         )
+        return solution
 
     def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ``W'A_l'A_l W`` of every task and ``W'A'Y``."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.shared.alternation import has_stalled
-from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 from polymargin.threads import large_products
 
 
@@ -16,6 +16,9 @@ class ProximalGradient:
     """FISTA (Beck & Teboulle 2009) with gradient restarts (O'Donoghue & Candes 2015)."""
 
     name = "proximal_gradient"
+
+    def __init__(self, tuning: SharedSettings = DEFAULTS):
+        self.tuning = tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -43,12 +46,12 @@ class ProximalGradient:
                 following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2
                 ahead = moved + (momentum - 1.0) / following * (moved - Z)
                 Z, momentum = moved, following
-                if iteration % DEFAULTS.check_every == 0:
+                if iteration % self.tuning.check_every == 0:
                     certificate = problem.certify(Z)
                     progress.record(certificate.primal, certificate.dual)
                     if certificate.gap <= settings.tol:
                         break
-                    if has_stalled(progress):
+                    if has_stalled(progress, self.tuning.stalled_rounds):
                         progress.status = Status.STALLED
                         break
             return progress.finish(Z, problem.certify(Z))

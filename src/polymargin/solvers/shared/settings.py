@@ -17,6 +17,7 @@ class SharedSettings:
     pivot_patience : full exchanges of an M-step allowed without a drop in the number of variables beyond a bound.
     pivot_rounds : limit of the rounds of exchanges.
     admm_tolerance, admm_iterations : relative change and limit of semidefinite M-steps.
+    admm_adapted, admm_factors : steps after which their penalty is adapted, and the least and largest factor.
     check_every : proximal gradient iterations between two certificates.
     """
 
@@ -31,6 +32,8 @@ class SharedSettings:
     pivot_rounds: int = 10_000
     admm_tolerance: float = 1e-13
     admm_iterations: int = 20_000
+    admm_adapted: int = 50
+    admm_factors: tuple[float, float] = (0.2, 5.0)
     check_every: int = 10
 
 
