@@ -146,6 +146,8 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     best = min(means, key=means.__getitem__)
 
     def is_as_good(method: str) -> bool:
+        if method == best or not np.isfinite(means[method]):
+            return method == best
         difference = judged[method][1] - judged[best][1]
         variance = np.average((difference - np.average(difference, weights=weights)) ** 2, weights=weights)
         return means[method] - means[best] <= np.sqrt(variance / weights.sum())
