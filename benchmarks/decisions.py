@@ -115,9 +115,9 @@ class Sample:
         return {name: mean_cost(costs, classes, self.t, predicted[name]) for name in COLUMNS}
 
 
-def samples(names: list[str], rows: int) -> Iterator[Sample]:
+def samples(names: list[str], rows: int, separations: list[float]) -> Iterator[Sample]:
     """Yield simulations first, then real data."""
-    for separation in (1.0, 2.0, 4.0):
+    for separation in separations:
         for n in (100, 2 * rows):
             X, y = mixture(n + TEST_ROWS, 5, 4, separation=separation)
             yield Sample(f"mixture {separation:g}, {n} rows", X[:n], y[:n], X[n:], y[n:])
@@ -139,18 +139,22 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--matrices", type=int, default=50)
     parser.add_argument("--data", nargs="*", default=list(REAL))
+    parser.add_argument("--separations", type=float, nargs="*", default=[1.0, 2.0, 4.0])
     parser.add_argument("--stored", action="store_true", help="measure nothing")
     parser.add_argument("--markdown", action="store_true", help="print the table of the documentation")
     arguments = parser.parse_args()
     rows, matrices = (200, 4) if arguments.quick else (arguments.rows, arguments.matrices)
     warnings.simplefilter("ignore")
     kept = Kept("decisions", SETTINGS, only_stored=arguments.stored)
-    print(f"mean test cost over {matrices} random cost matrices")
-    table = Table(("data", *COLUMNS, "best", "behind"), width=20)
-    for sample in samples(arguments.data, rows):
-        found = (
-            kept.of((sample.name, matrix), lambda s=sample, m=matrix: s.compare(m)) for matrix in range(matrices)
-        )
+    print("mean test cost over random cost matrices")
+    table = Table(("data", "matrices", *COLUMNS, "best", "behind"), width=20)
+    drawn = list(samples(arguments.data, rows, arguments.separations))
+    # matrix by matrix, so that a run that is stopped has as many of every sample
+    for matrix in range(matrices):
+        for sample in drawn:
+            kept.of((sample.name, matrix), lambda s=sample, m=matrix: s.compare(m))
+    for sample in drawn:
+        found = (kept.results.get((sample.name, matrix)) for matrix in range(matrices))
         results = [result for result in found if result is not None]
         if len(results) < 2:
             print(f"{sample.name}: not measured")
@@ -161,7 +165,7 @@ def main() -> None:
         error = difference.std(ddof=1) / np.sqrt(len(results))
         behind = 0.0 if best == "decided" else float(difference.mean() / error)
         means = {name: float(cost.mean()) for name, cost in costs.items()}
-        table.add(data=sample.name, **means, best=best, behind=behind)
+        table.add(data=sample.name, matrices=len(results), **means, best=best, behind=behind)
     within = sum(row["behind"] <= 1.0 for row in table.rows)
     print(f"'decided' is within one standard error of the best of {', '.join(COMPARED)}", end=" ")
     print(f"in {within} of {len(table.rows)} lines ('behind': standard errors of the difference)")

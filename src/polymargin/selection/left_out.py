@@ -66,16 +66,11 @@ def leave_out(
     cv : None for no refits where possible, and FOLDS folds elsewhere; or how to split.
     classes : the classes of the machine.
     """
-    rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
-    labels = np.searchsorted(classes, y[rows])
-    groups = equal_rows(X, labels, rows)
-    check_two_rows(groups, labels, classes)
-    counts = np.ones(len(rows)) if weights is None else weights[rows]
-    if cv is None and can_leave_out(machine):
-        scores = _without_refits(machine, X, y, weights)
+    rows, labels, counts, groups = _used_rows(X, y, weights, classes)
+    if cv is None:
+        scores = scores_without_refits(machine, X, y, weights)
         if scores is not None:
             return LeftOut(rows, labels, counts, groups, scores)
-    if cv is None:
         folds = deal(groups, labels, min(FOLDS, smallest_class(groups, labels)))
         splits = [(rows[folds != fold], rows[folds == fold]) for fold in np.unique(folds)]
     else:
@@ -85,6 +80,17 @@ def leave_out(
     at, scores = _by_refits(estimator, X, y, weights, splits, classes)
     place = np.searchsorted(rows, at)
     return LeftOut(at, labels[place], counts[place], groups[place], scores)
+
+
+def leave_out_of_the_fit(
+    machine: Any, X: Any, y: NDArray, weights: Array | None, classes: NDArray
+) -> LeftOut | None:
+    """Return the left-out scores that the fitted machine tells by itself; None where refits are needed."""
+    if not can_leave_out(machine):
+        return None
+    rows, labels, counts, groups = _used_rows(X, y, weights, classes)
+    scores = scores_without_refits(machine, X, y, weights)
+    return None if scores is None else LeftOut(rows, labels, counts, groups, scores)
 
 
 def can_leave_out(machine: Any) -> bool:
@@ -161,6 +167,15 @@ def check_two_rows(groups: Rows, labels: Rows, classes: NDArray) -> None:
         )
 
 
+def _used_rows(X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> tuple[Rows, Rows, Array, Rows]:
+    """Return the rows of positive weight, their labels, weights and groups; every class must have two."""
+    rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+    labels = np.searchsorted(classes, y[rows])
+    groups = equal_rows(X, labels, rows)
+    check_two_rows(groups, labels, classes)
+    return rows, labels, np.ones(len(rows)) if weights is None else weights[rows], groups
+
+
 def _uses_classes(step: Any) -> bool:
     """Tell whether a step of a pipeline learns from y; selectors of features do, but for that by variance."""
     if step is None or isinstance(step, str):
@@ -183,13 +198,16 @@ def _keys(X: Any, rows: Rows) -> list:
     return [repr(value) for value in values[rows].tolist()]
 
 
-def _without_refits(machine: Any, X: Any, y: NDArray, weights: Array | None) -> Array | None:
+def scores_without_refits(machine: Any, X: Any, y: NDArray, weights: Array | None) -> Array | None:
+    """Return the left-out scores of the rows of positive weight, None where the fit does not tell them."""
+    if not can_leave_out(machine):
+        return None
     if isinstance(machine, Pipeline):
         for _, step in machine.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
-        return _without_refits(machine.steps[-1][1], X, y, weights)
+        return scores_without_refits(machine.steps[-1][1], X, y, weights)
     if hasattr(machine, "best_estimator_"):
-        return _without_refits(machine.best_estimator_, X, y, weights)
+        return scores_without_refits(machine.best_estimator_, X, y, weights)
     return machine._left_out_scores(X, y, weights)
 
 

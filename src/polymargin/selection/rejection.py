@@ -18,10 +18,9 @@ from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.decisions import expected_costs
-from polymargin.selection.left_out import class_scores
+from polymargin.selection.left_out import class_scores, leave_out_of_the_fit
 from polymargin.selection.thresholds import RULES, Rule, Tally, find_threshold
 from polymargin.selection.weakness import prediction_losses
-from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
 DEFAULT_QUANTILE = 0.95
 BY = ("scores", "probabilities")
@@ -82,9 +81,9 @@ class RejectOptionClassifier(AroundClassifier):
         Whether each predicted class has a threshold of its own, at which the rule holds for that class: classes
         need not be alike. A class that no left-out row is predicted as gets the threshold of all.
     cv : int, splitter, iterable or None, default=None
-        How predictions of the training rows are left out. None: leave-one-out with the active set frozen, at no
-        extra fit, for a `MulticategorySVC` that has its rows at hand, but for linear ones of fewer features than
-        rows; five folds (fewer if a class has fewer members) for every other classifier.
+        How predictions of the training rows are left out. None: as of `ProbabilityClassifier`, leave-one-out at no
+        extra fit for `MulticategorySVC` and `ProximalSVC`, also as the winner of a search or the last step of a
+        pipeline; five folds (fewer if a class has fewer members) for every other classifier.
     reject_label : label or None, default=None
         What `predict` returns for a rejection: of the type of the classes and none of them. None: "rejected" for
         strings; -1 for numbers, or one less than the lowest class if that is negative.
@@ -380,10 +379,10 @@ class RejectOptionClassifier(AroundClassifier):
         self, X: Any, y: NDArray, weights: Any, row_costs: Any = None
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return rows and the scores that machines fitted without them give them."""
-        if self.cv is None and self.by == "scores" and _keeps_rows(self.estimator_, len(y)):
-            scores = self._scores(X)
-            scores[self.estimator_.support_] = frozen_left_out_scores(*self.estimator_._support_problem())
-            return np.arange(len(y)), scores
+        if self.cv is None and self.by == "scores" and row_costs is None:
+            left_out = leave_out_of_the_fit(self.estimator_, X, y, weights, self.classes_)
+            if left_out is not None:
+                return left_out.rows, left_out.scores
         rows, blocks = [], []
         for train, test in self._splitter(y).split(X, y):
             X_train, y_train = _safe_split(self.estimator, X, y, train)
@@ -479,14 +478,3 @@ def own_costs(estimator: Any) -> Any:
 def _fit(estimator: Any, X: Any, y: NDArray, weights: Any, row_costs: Any) -> Any:
     given = {"sample_weight": weights, "costs": row_costs}
     return clone(estimator).fit(X, y, **{name: value for name, value in given.items() if value is not None})
-
-
-def _keeps_rows(machine: Any, n_rows: int) -> bool:
-    """Tell whether leave-one-out scores can be had from the fitted machine itself.
-
-    Not of linear machines with fewer features than rows: few free multipliers pin their scores, and a frozen
-    active set is far from a refit.
-    """
-    if not hasattr(machine, "_support_problem") or machine.landmarks is not None:
-        return False
-    return machine.kernel != "precomputed" and (machine.kernel != "linear" or machine.n_features_in_ >= n_rows)

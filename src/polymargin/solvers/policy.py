@@ -52,8 +52,9 @@ class Policy:
 
     Attributes
     ----------
-    small_rows : rows up to which the kernel matrix is formed whatever the features: Newton's method on faces ends
-        in rounding error there.
+    small_rows, small_gain : rows up to which the kernel matrix is formed whatever the features, as Newton's method
+        on faces ends in rounding error there; methods on features that are expected to take less than this part of
+        its work run first.
     gram_rows : rows up to which it may be formed at all.
     newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
@@ -88,6 +89,7 @@ class Policy:
     """
 
     small_rows: int = 500
+    small_gain: float = 0.3
     gram_rows: int = 5000
     newton_features: int = 1500
     interior_unknowns: int = 1000
@@ -168,6 +170,10 @@ class Policy:
         if chosen is not None:
             yield Stage(chosen, on_matrix=chosen.name in ON_MATRIX)
         elif Decomposition().accepts(problem) is True and self._is_small(problem):
+            for stage in self._much_cheaper(problem):
+                yield stage
+                if state.is_within:
+                    break
             yield from self._stages_on_matrix(state)
         else:
             for stage in self.routes(problem):
@@ -181,6 +187,17 @@ class Policy:
 
     def _is_small(self, problem: HingeProblem) -> bool:
         return not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows
+
+    def _much_cheaper(self, problem: HingeProblem) -> Sequence[Stage]:
+        """Return the methods on features that are expected to take far less than those on the matrix."""
+        if not isinstance(problem.gram, FeatureGram):
+            return ()
+        on_matrix = self._work_on_matrix(problem)
+        others = [stage for stage in self._candidates(problem) if not stage.on_matrix]
+        if not problem.losses.sees_single_scores:
+            others.append(Stage(BlockDescent(), self._sweeps(problem), on_matrix))
+        cheaper = [stage for stage in others if (stage.predicted or 0.0) < self.small_gain * on_matrix]
+        return sorted(cheaper, key=lambda stage: stage.predicted or 0.0)
 
     def routes(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods for a problem, in the order in which to try them; the last has no limit."""
@@ -201,10 +218,21 @@ class Policy:
             return (Stage(BlockDescent()),)
         if problem.losses.sees_single_scores:  # block descent needs thousands of sweeps
             return others
-        k = problem.losses.n_classes
         share = max(others[0].predicted or 0.0, self.shortest)
-        sweeps = self.rates.seconds("sweep", 2.0 * self.descent_sweeps * _stored(problem) * k)
-        return Stage(BlockDescent(), sweeps, share), *others, Stage(BlockDescent())
+        return Stage(BlockDescent(), self._sweeps(problem), share), *others, Stage(BlockDescent())
+
+    def _sweeps(self, problem: HingeProblem) -> float:
+        """Return the work of block descent on easy problems."""
+        k = problem.losses.n_classes
+        return self.rates.seconds("sweep", 2.0 * self.descent_sweeps * _stored(problem) * k)
+
+    def _work_on_matrix(self, problem: HingeProblem) -> float:
+        """Return the work of the methods on the kernel matrix of features, about, its own included."""
+        n, k = problem.losses.n_examples, problem.losses.n_classes
+        gram = self.rates.seconds("product", float(n) * _stored(problem))
+        if not problem.losses.sees_single_scores or n * (k - 1) <= self.root_unknowns:
+            return gram + self._passes(n, k)
+        return gram + 2.0 * self.rates.seconds("product", operations_to_solve(n, k, self.kernel_interior))
 
     def _candidates(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the features, with their work."""
@@ -218,11 +246,7 @@ class Policy:
                 (InteriorPoint(tuning=self.interior_point), self.interior_iterations[0 if single else 1] * once)
             )
         if n <= self.gram_rows:
-            gram = self.rates.seconds("product", float(n) * _stored(problem))
-            inside = self.rates.seconds("product", operations_to_solve(n, k, self.kernel_interior))
-            found.append(
-                (Decomposition(self.decomposition), gram + (2.0 * inside if single else self._passes(n, k)))
-            )
+            found.append((Decomposition(self.decomposition), self._work_on_matrix(problem)))
         if p <= min(n, self.newton_features):
             rows = min(n, self.feature_newton.sampled_rows(p))
             products = self.newton_products * _stored(problem) * k + self.newton_steps * k * float(rows) * p**2
@@ -338,7 +362,7 @@ class Policy:
             return None
         single = state.problem.losses.sees_single_scores
         predicted = self.root_iterations * self._interior_iteration(n, n + 1, k, single=single)
-        if predicted > max(state.work, self.cheap):
+        if predicted > min(max(state.work, self.cheap), self.tail * state.work_to_go(self.exact)):
             return None
         root = InteriorPoint(kernel_root(state.on_matrix.gram), self.interior_point)
         return Stage(root, predicted, None, tol=self.root_tol, from_inside=True)
