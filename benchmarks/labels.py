@@ -3,9 +3,9 @@
 python -m benchmarks.labels [--quick] [--data NAME ...]
 
 Labels of up to 1000 rows are flipped, to any other class ("uniform") or to the class whose centre is nearest
-("neighbour"). Columns: precision among as many rows as there are flips, ranked by each method; recall, the share of
-the flips that each method itself calls wrong (c: cleanlab, o: ours); and the CPU time of ours over cleanlab's, that
-of the probabilities included.
+("neighbour"). Columns: precision among as many rows as there are flips, ranked by each method; recall, the share
+of the flips that each method itself calls wrong (c: cleanlab, o: ours); and the CPU time of ours over cleanlab's,
+that of the probabilities included.
 
     cleanlab      find_label_issues with its default: logistic regression, out of five folds
     on ours       find_label_issues with our left-out probabilities

@@ -18,7 +18,7 @@ NAMES = np.array(["ash", "beech", "cedar"])
 def planted():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 240)
-    X = rng.normal(size=(240, 2)) + 4.0 * np.array([[0, 0], [1, 0], [0, 1]])[labels]
+    X = rng.normal(size=(240, 2)) + 5.0 * np.array([[0, 0], [1, 0], [0, 1]])[labels]
     noisy = labels.copy()
     wrong = rng.choice(240, 24, replace=False)
     noisy[wrong] = (labels[wrong] + 1) % 3

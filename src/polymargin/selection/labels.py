@@ -1,4 +1,4 @@
-"""Wrong labels, start to end: suspects by left-out scores, a noise matrix, and what cleaning does to other rows."""
+"""Wrong labels, start to end: suspects by left-out scores, a noise matrix, and the effect of cleaning."""
 
 from dataclasses import dataclass
 from typing import Any
