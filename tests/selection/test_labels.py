@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -31,7 +31,7 @@ ESTIMATORS = [
     ProximalSVC(),
     SparseSVC(),
     LogisticRegression(),
-    RandomForestClassifier(random_state=0),
+    GaussianNB(),
     make_pipeline(StandardScaler(), MulticategorySVC()),
 ]
 

@@ -33,7 +33,8 @@ def suspects_page(suspicion: LabelSuspicion, X: Any, *, title: str) -> str:
         tag("h2", "The most suspect labels"),
         paragraph(
             f"{len(found)} of {len(suspicion.rows)} rows are more probably of another class, by predictions that "
-            f"left them out; the first {len(worst)} are shown. Sure: the probability of what it should be, of the two.",
+            f"left them out; the first {len(worst)} are shown. Sure: the probability of what it should be, of the "
+            "two.",
             class_="lead",
         ),
         table(head, body, caption="suspect labels", tall=True),
