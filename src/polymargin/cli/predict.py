@@ -23,6 +23,10 @@ def predict(
     reject: Annotated[bool, typer.Option("--reject", help="Reject weak predictions, and say why.")] = False,
     costs: Costs = None,
     cost_columns: CostColumns = None,
+    safe_csv: Annotated[
+        bool,
+        typer.Option("--safe-csv", help="Put ' before texts that a spreadsheet would take for a formula."),
+    ] = False,
     file_format: Format = None,
     sep: Sep = None,
     decimal: Decimal = None,
@@ -62,6 +66,8 @@ def predict(
             table = predicting.predictions(classifier, X, reject=reject, kept=kept)
             if given:
                 table["prediction"] = predicting.decided(classifier, X, rows, costs, cost_columns)
+        if safe_csv:
+            table = predicting.without_formulas(table)
         if out is None:
             print(table.to_csv(index=False), end="")
             return
