@@ -267,7 +267,9 @@ class TestBadInput:
             to_onnx(MulticategorySVC(), np.ones((1, 2)))
 
     @pytest.mark.parametrize("kernel", ["precomputed", lambda X, Y: X @ Y.T])
-    @pytest.mark.parametrize("wrap", [lambda model: model, make_pipeline, RejectOptionClassifier])
+    @pytest.mark.parametrize(
+        "wrap", [lambda model: model, make_pipeline, RejectOptionClassifier, PredictionSetClassifier]
+    )
     def test_kernels_without_a_form(self, kernel, wrap):
         X, y, _ = blob_rows()
         X = X @ X.T if kernel == "precomputed" else X
@@ -286,6 +288,22 @@ class TestBadInput:
         with pytest.raises(TypeError, match="X must be numbers"):
             to_onnx(ProximalSVC().fit(X, y), np.full((2, 6), "a"))
 
+    def test_columns_of_text_without_a_step_that_encodes(self):
+        X, y, _ = blob_rows()
+        frame = pd.DataFrame(X, columns=list("abcdef"))
+        model = RejectOptionClassifier(ProximalSVC()).fit(frame, y)
+        with pytest.raises(TypeError, match="X must be numbers, got the column 'c' of type"):
+            to_onnx(model, frame.assign(c="oak"))
+
+    def test_columns_of_another_name_or_order(self):
+        X, y, _ = blob_rows()
+        frame = pd.DataFrame(X, columns=list("abcdef"))
+        model = ProximalSVC().fit(frame, y)
+        with pytest.raises(ValueError, match="fitted with, but it lacks 'b'"):
+            to_onnx(model, frame.rename(columns={"b": "g"}))
+        with pytest.raises(ValueError, match="has them in another order"):
+            to_onnx(model, frame[list("bacdef")])
+
     def test_unknown_precision(self):
         X, y, _ = blob_rows()
         with pytest.raises(ValueError, match="precision must be"):
@@ -295,5 +313,7 @@ class TestBadInput:
         X, y, _ = blob_rows()
         with pytest.raises(ValueError, match="SVC has no ONNX form here"):
             to_onnx(RejectOptionClassifier(SVC()).fit(X, y), X)
+        with pytest.raises(ValueError, match="SVC has no ONNX form here"):
+            to_onnx(PredictionSetClassifier(SVC()).fit(X, y), X)
         with pytest.raises(ValueError, match="ProbabilityClassifier has no ONNX form here"):
             to_onnx(RejectOptionClassifier(ProbabilityClassifier(ProximalSVC()), cv=3).fit(X, y), X)

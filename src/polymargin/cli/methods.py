@@ -1,5 +1,6 @@
 """The methods by name: the classifier of each, and the search that tunes it."""
 
+import os
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -33,6 +34,9 @@ MANY_ROWS = 5_000
 LANDMARKS = 500
 DEFAULT_BUDGET = "45s"
 """For choosing settings and the fit with them; with reading and judging a person waits about a minute."""
+
+AT_ONCE = min(os.cpu_count() or 1, 4)
+"""Settings that a budgeted search tries at once."""
 
 SEARCHED_ROWS = 1_000
 """Rows up to which a method's own search tries its whole grid on all of them; beyond, a budget decides."""
@@ -167,6 +171,7 @@ class Choice:
                 budget=self.budget or DEFAULT_BUDGET,
                 scoring=make_cost_scorer(self.costs_of_training),
                 random_state=self.seed,
+                n_jobs=AT_ONCE,
                 observer=observer,
             )
         match self.method:

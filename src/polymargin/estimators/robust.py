@@ -3,13 +3,14 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
 from polymargin.checks import check_choice, check_flag, check_integer, check_real, check_weight
 from polymargin.costs import CONVERSIONS, resolve_utility, utility_of_costs
 from polymargin.estimators._base import TrainingSet
@@ -32,7 +33,8 @@ from polymargin.solvers.hinge.interior_point import InteriorSequence
 from polymargin.solvers.robust.dc import ConvexSolver, DCAlgorithm, convex_solver
 from polymargin.solvers.robust.settings import DEFAULTS
 
-STARTS = ("utility", "identity", "local")
+Start = Literal["utility", "identity", "local"]
+STARTS: tuple[Start, ...] = ("utility", "identity", "local")
 LOCAL_ROWS = 200
 """Distinct rows up to which the local search, which takes some ten times as long as a start, is made."""
 LOCAL_ROUNDS = 5
@@ -186,31 +188,31 @@ class RobustSVC(KernelClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        utility=None,
-        cost_matrix=None,
-        conversion="rows",
-        truncation="auto",
-        loss="hinge",
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        landmarks=None,
-        priors=None,
-        class_weight=None,
-        fit_intercept=True,
-        starts=STARTS,
-        n_init=1,
-        max_dc_iter=50,
-        tol=1e-6,
-        max_iter=-1,
-        time_limit=None,
-        cache_size=1000,
-        random_state=None,
-        verbose=False,
-    ):
+        utility: Any = None,
+        cost_matrix: Any = None,
+        conversion: Literal["rows", "paper"] = "rows",
+        truncation: Literal["auto"] | float = "auto",
+        loss: Literal["hinge", "exponential", "logistic"] = "hinge",
+        kernel: KernelLike = "linear",
+        gamma: Width = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        landmarks: Any = None,
+        priors: Any = None,
+        class_weight: ClassWeight = None,
+        fit_intercept: bool = True,
+        starts: Sequence[Start] = STARTS,
+        n_init: int = 1,
+        max_dc_iter: int = 50,
+        tol: float = 1e-6,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        cache_size: float = 1000,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.utility = utility
         self.cost_matrix = cost_matrix
@@ -237,7 +239,7 @@ class RobustSVC(KernelClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "RobustSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Fit the machine.
 
         Parameters

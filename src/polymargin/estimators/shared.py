@@ -1,17 +1,18 @@
 """SharedStructureSVC: base classifiers shared through learnt class relations (Vural et al. 2009)."""
 
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
 from polymargin.checks import check_choice, check_integer
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
-from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
+from polymargin.problems.shared import Formulation, SharedPoint, SharedProblem, TaskMoments
 from polymargin.relations import resolve_relations
 from polymargin.solvers.contract import Observer, Settings, Solution
 from polymargin.solvers.shared.alternation import AlternationSolver, spectral_start
@@ -147,27 +148,27 @@ class SharedStructureSVC(TaskClassifier):
 
     def __init__(
         self,
-        C=1.0,
-        relation_penalty=1.0,
+        C: float = 1.0,
+        relation_penalty: float = 1.0,
         *,
-        formulation="original",
-        scheme="ovr",
-        n_base=None,
-        bounds=(-1, 1),
-        constraint=None,
-        fixed_relations=None,
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        landmarks=None,
-        class_weight=None,
-        max_iter=None,
-        tol=1e-8,
-        n_init=1,
-        random_state=None,
-        verbose=False,
-    ):
+        formulation: Formulation = "original",
+        scheme: Literal["ovr", "ovo"] = "ovr",
+        n_base: int | None = None,
+        bounds: tuple[float, float] | None = (-1, 1),
+        constraint: Literal["symmetric", "psd", "nonnegative"] | None = None,
+        fixed_relations: Any = None,
+        kernel: KernelLike = "linear",
+        gamma: Width = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        landmarks: Any = None,
+        class_weight: ClassWeight = None,
+        max_iter: int | None = None,
+        tol: float = 1e-8,
+        n_init: int = 1,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.relation_penalty = relation_penalty
         self.formulation = formulation
@@ -191,7 +192,7 @@ class SharedStructureSVC(TaskClassifier):
     @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -212,7 +213,7 @@ class SharedStructureSVC(TaskClassifier):
 
     @available_if(TaskClassifier._can_stream)
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SharedStructureSVC":
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to what was seen; the fit is that of `fit` on everything seen.
 
         Basis points of a kernel, and ``gamma="scale"``, are settled by the first chunk.

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -113,15 +113,15 @@ class MarginSearch(MarginClassifier):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        Cs=None,
-        gammas=None,
-        criterion="loo",
-        search_tol=1e-3,
-        n_jobs=None,
-        verbose=False,
-    ):
+        Cs: Any = None,
+        gammas: Any = None,
+        criterion: Any = "loo",
+        search_tol: float | None = 1e-3,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.Cs = Cs
         self.gammas = gammas
@@ -131,7 +131,7 @@ class MarginSearch(MarginClassifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "MarginSearch":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Search the grid.
 
         Parameters

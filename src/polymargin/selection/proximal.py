@@ -1,7 +1,7 @@
 """ProximalSVCCV and proximal_path: all values of C from one decomposition per class."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +139,9 @@ class ProximalSVCCV(MarginClassifier):
     (36, True)
     """
 
-    def __init__(self, estimator=None, *, Cs=None, gammas=None, criterion="loo"):
+    def __init__(
+        self, estimator: ProximalSVC | None = None, *, Cs: Any = None, gammas: Any = None, criterion: Any = "loo"
+    ) -> None:
         self.estimator = estimator
         self.Cs = Cs
         self.gammas = gammas
@@ -147,7 +149,7 @@ class ProximalSVCCV(MarginClassifier):
 
     @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVCCV":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search the grid and fit the winner.
 
         Parameters
@@ -165,6 +167,11 @@ class ProximalSVCCV(MarginClassifier):
             raise TypeError(f"estimator must be a ProximalSVC, got {self.estimator!r}.")
         if isinstance(self.criterion, str):
             check_choice("criterion", self.criterion, ("loo",))
+        if machine.class_weight is not None:
+            raise ValueError(
+                "class_weight of the estimator must be None in ProximalSVCCV, where weights count rows, got "
+                f"{machine.class_weight!r}; give sample_weight to fit, and a number of folds as criterion."
+            )
         settings = machine._check_arguments()
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         data = self._data(X, y, sample_weight)

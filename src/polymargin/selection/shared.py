@@ -1,7 +1,7 @@
 """Search over the penalties of SharedStructureSVC, and the path of TraceNormSVC, from one decomposition."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -87,15 +87,15 @@ class SharedStructureSearch(MarginClassifier):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        Cs=None,
-        penalty_fractions=None,
-        relation_penalties=None,
-        cv=5,
-        n_jobs=None,
-        verbose=False,
-    ):
+        Cs: Any = None,
+        penalty_fractions: Any = None,
+        relation_penalties: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.Cs = Cs
         self.penalty_fractions = penalty_fractions
@@ -106,7 +106,7 @@ class SharedStructureSearch(MarginClassifier):
 
     @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search the grid and fit the winner.
 
         Parameters

@@ -373,6 +373,7 @@ class _Preconditioner:
     def factorise(self, theta: Array, progress: Progress) -> bool:
         """Prepare for `theta`; False if there was no time for it or the algebra broke down."""
         self.X, rest = self._columns()
+        self.transposed = np.ascontiguousarray(self.X.T)
         k, (n, rank) = theta.shape[1], self.X.shape
         progress.count("product", factor_operations(n, k, rank))
         self.weights = np.where(self.open, 1.0 / (theta + rest[:, None]), 0.0)
@@ -391,10 +392,10 @@ class _Preconditioner:
 
     def __call__(self, right: Array) -> Array:
         """Return the solution for the right-hand side `right` (n, k)."""
-        seen = (self.X.T @ (self.weights * right)).T[:, :, None]
+        seen = skinny_product(self.transposed, self.weights * right).T[:, :, None]
         common = scipy.linalg.cho_solve(self.coupling, (self.inverses @ seen).sum(axis=0), check_finite=False)
         answer = (self.inverses @ (seen - common))[:, :, 0].T
-        return self.weights * (right - self.X @ answer)
+        return self.weights * (right - skinny_product(self.X, answer))
 
 
 def _dense(problem: HingeProblem) -> DenseGram:

@@ -82,7 +82,7 @@ class _InverseSystem:
     def solve(
         self, margins: NDArray[np.float64], sums: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Solve for t and beta, a column a right-hand side."""
+        """Solve for t and beta, one column per right-hand side."""
         margins = margins + self.lift @ sums
         half = self.inverse @ margins
         shift = self.schur @ (sums - self.spread.T @ margins)

@@ -32,7 +32,7 @@ PANEL = 12
 
 
 class Lists(NamedTuple):
-    """Lists of the rows, one list a problem, whose errors may have either sign.
+    """Lists of the rows, one list per problem, whose errors may have either sign.
 
     Attributes
     ----------
