@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from polymargin.cli._terminal import Interrupted, interruptible
+from polymargin.cli._terminal import Interrupted, complain, interruptible
 from polymargin.cli.compare import compare
 from polymargin.cli.demo import demo
 from polymargin.cli.export import export
@@ -64,7 +64,7 @@ def run(arguments: list[str]) -> int:
         context = error.ctx.command_path if error.ctx else "polymargin"
         message = " ".join(error.format_message().split())
         if message:
-            print(f"{context}: {message} (see {context} --help)", file=sys.stderr)
+            complain(f"{context}: {message} (see {context} --help)")
         return 2
     except BrokenPipeError:
         # Whoever read the results has had enough; models and reports were saved before.
@@ -72,5 +72,5 @@ def run(arguments: list[str]) -> int:
         return 0
     except (Interrupted, KeyboardInterrupt, typer.Abort) as stop:
         said = str(stop)
-        print(f"polymargin: interrupted{f'; {said}' if said else ''}", file=sys.stderr)
+        complain(f"polymargin: interrupted{f'; {said}' if said else ''}")
         return 130

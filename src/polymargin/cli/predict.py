@@ -21,6 +21,10 @@ def predict(
     ] = None,
     keep_all: Annotated[bool, typer.Option("--keep-all", help="Repeat all columns of the data.")] = False,
     reject: Annotated[bool, typer.Option("--reject", help="Reject weak predictions, and say why.")] = False,
+    safe_csv: Annotated[
+        bool,
+        typer.Option("--safe-csv", help="Put ' before texts that a spreadsheet would take for a formula."),
+    ] = False,
     file_format: Format = None,
     sep: Sep = None,
     decimal: Decimal = None,
@@ -48,6 +52,8 @@ def predict(
         kept = predicting.kept_columns(rows, tuple(keep or ()), keep_all=keep_all)
         with working(f"predicting {rows.X.shape[0]} rows", rows.X.shape[0]):
             table = predicting.predictions(classifier, columns.select(rows), reject=reject, kept=kept)
+        if safe_csv:
+            table = predicting.without_formulas(table)
         if out is None:
             print(table.to_csv(index=False), end="")
             return

@@ -71,6 +71,22 @@ def predictions(model: Any, X: Any, *, reject: bool = False, kept: pd.DataFrame 
     return pd.concat([ours[["row"]], theirs, ours.drop(columns="row")], axis=1)
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How texts begin that a spreadsheet reads as a formula."""
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with ' before every text, and every column's name, that begins like a formula.
+
+    Numbers, negative ones too, stay as they are.
+    """
+
+    def quoted(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+    return table.rename(columns=quoted).map(quoted)
+
+
 def _written(write: Callable[[io.BytesIO], None]) -> bytes:
     buffer = io.BytesIO()
     write(buffer)

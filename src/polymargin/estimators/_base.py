@@ -222,7 +222,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
     def _validated(self, X: Any) -> Any:
         """Return rows of the features that were seen in `fit`, dense or CSR."""
         if not self._needs_no_validation(X):
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
+                X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
             check_entries("X", X)
         return X
 
@@ -335,16 +336,17 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             )
         if costs is not None:
             self._check_only_costs()
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            reset=reset,
-            y_numeric=False,
-            ensure_all_finite=check_finite,
-        )
+        with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                reset=reset,
+                y_numeric=False,
+                ensure_all_finite=check_finite,
+            )
         if check_finite:
             check_entries("X", X)
         y = column_or_1d(y, warn=True)

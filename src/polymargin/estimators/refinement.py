@@ -91,9 +91,15 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self
         """
         check_weight("C", self.C)
+        if not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                f"estimator must be a classifier with fit and decision_function, got {self.estimator!r}."
+            )
         check_choice("refine_weights", self.refine_weights, ("uniform", "balanced"))
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(f"sample_weight must be None, as {self.estimator!r} does not take weights.")
+        if sample_weight is not None:
+            _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind == "f"):
             entries = X.tocsr() if sparse.issparse(X) else X
             assert_all_finite(entries, input_name="X")

@@ -38,6 +38,8 @@ class Kernel:
         """Return the kernel matrix between the rows of `X` and of `Y` (of `X` itself if None)."""
         if self.name == "precomputed":
             return X
+        if X.shape[0] == 0 or (Y is not None and Y.shape[0] == 0):  # a machine without support vectors
+            return np.zeros((X.shape[0], X.shape[0] if Y is None else Y.shape[0]))
         if callable(self.name):
             return _checked_values(self.name, X, X if Y is None else Y)
         if self.name == "rbf" and isinstance(X, np.ndarray):

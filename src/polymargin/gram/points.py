@@ -65,6 +65,8 @@ def _linear(kernel: Kernel, points: NDArray) -> Prepared:
 
 def _rbf(kernel: Kernel, points: NDArray) -> Prepared:
     """Return ``exp(-gamma |x - y|^2)``; rows and points are centred, so that little cancels in the distance."""
+    if len(points) == 0:
+        return lambda X: np.zeros((len(X), 0))
     centre, scale = points.mean(axis=0, dtype=np.float64), np.sqrt(2.0 * kernel.gamma)
     scaled = (points - centre) * scale
     columns, squares = np.ascontiguousarray(scaled.T), 0.5 * row_norms_squared(scaled)

@@ -124,6 +124,8 @@ def class_scores(machine: Any, X: Any, classes: NDArray) -> Array:
             f"The decision_function of the estimator must give one score per class, got {scores.shape[1]} columns "
             f"for {len(machine.classes_)} classes; SVC does so with decision_function_shape='ovr'."
         )
+    if not np.isfinite(scores).all():
+        raise ValueError(f"estimator must give finite scores, got NaN or infinity from {machine!r}; scale X.")
     aligned = np.full((len(scores), len(classes)), -np.inf)
     aligned[:, np.searchsorted(classes, machine.classes_)] = scores
     return aligned
@@ -161,9 +163,10 @@ def check_two_rows(groups: Rows, labels: Rows, classes: NDArray) -> None:
     first = np.unique(groups, return_index=True)[1]
     counts = np.bincount(labels[first], minlength=len(classes))
     if counts.min() < 2:
+        fewest = classes.tolist()[counts.argmin()]
         raise ValueError(
             "y must hold at least two distinct rows of every class with positive sample_weight, so that one can "
-            f"be left out, got {counts.min()} of class {classes[counts.argmin()]}."
+            f"be left out, got {counts.min()} of class {fewest!r}."
         )
 
 

@@ -193,6 +193,8 @@ class RejectOptionClassifier(AroundClassifier):
         check_labels("y", y)
         check_classification_targets(y)
         classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes, got {len(classes)}: {classes.tolist()}.")
         reject_label = resolve_reject_label(self.reject_label, classes)
         weights = None
         if sample_weight is not None:
@@ -401,7 +403,7 @@ class RejectOptionClassifier(AroundClassifier):
     def _splitter(self, y: NDArray) -> Any:
         if self.cv is not None:
             return check_cv(self.cv, y, classifier=True)
-        smallest = int(np.unique(y, return_counts=True)[1].min())
+        smallest = int(np.unique(y, return_counts=True)[1].min(initial=len(y)))
         if smallest < 2:
             raise ValueError(
                 "y must hold at least two rows of every class, so that one can be left out, got a class with "
@@ -435,7 +437,10 @@ class RejectOptionClassifier(AroundClassifier):
     def _label(self, scores: NDArray[np.float64]) -> NDArray:
         winners = scores.argmax(axis=1)
         accepted = self._losses(scores) <= self._thresholds(winners)
-        return np.where(accepted, self.classes_[winners], self.reject_label_)
+        labels = self.classes_[winners]
+        if labels.dtype.kind == "u":  # which a negative label would turn into another
+            labels = labels.astype(np.int64)
+        return np.where(accepted, labels, self.reject_label_)
 
     def _one_threshold(self, of: str) -> float:
         """Return the threshold of the scores, for what shows or exports no other rejections."""
@@ -450,6 +455,11 @@ class RejectOptionClassifier(AroundClassifier):
 def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
     """Return the label of rejections: of the classes' type and none of them."""
     is_numeric = classes.dtype.kind in "biuf"
+    if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
+        raise TypeError(
+            f"y must hold integers up to {np.iinfo(np.int64).max}, so that there is a label for rejections, got "
+            f"{int(classes.max())}."
+        )
     if reject_label is None:
         return min(-1, int(np.floor(classes.min())) - 1) if is_numeric else "rejected"
     given = np.asarray(reject_label)

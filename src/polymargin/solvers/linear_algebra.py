@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -13,6 +14,17 @@ Array = NDArray[np.float64]
 def dense(matrix: Any) -> Array:
     """Return a matrix as an array."""
     return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def solve_positive(matrix: Array, right: Array) -> Array:
+    """Solve a positive definite system; one that rounding has made indefinite, in the least-squares sense.
+
+    An ill-conditioned system raises no warning: what comes of it is judged by a certificate.
+    """
+    try:
+        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), right)
+    except np.linalg.LinAlgError:
+        return scipy.linalg.lstsq(matrix, right)[0]
 
 
 def conjugate_gradients(
@@ -38,7 +50,10 @@ def conjugate_gradients(
         if energy <= 0.0 or np.linalg.norm(residual) <= tolerance or (step and stop is not None and stop()):
             return W, step
         image = apply(direction)
-        length = energy / float(np.vdot(direction, image))
+        curvature = float(np.vdot(direction, image))
+        if not curvature > 0.0:
+            return W, step  # rounding has the last word
+        length = energy / curvature
         W += length * direction
         residual -= length * image
         preconditioned = precondition(residual)

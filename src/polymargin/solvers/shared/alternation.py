@@ -129,11 +129,15 @@ def alternate_side_by_side(
     C, relations = problems[0].C, problems[0].relations
     kappas = np.array([problem.relation_penalty / C for problem in problems])[:, None, None]
     M: NDArray = relations.clip(starts)
+    W = np.zeros((len(problems), base_step.cross.shape[0], M.shape[1]))
     for at_round in range(n_rounds):
         W = base_step.solve(M, C, "original")
         Q, R = base_step.relation_terms(W)
         Q = Q + kappas * np.eye(Q.shape[-1])
-        previous, M = M, np.linalg.solve(Q, R)
+        try:
+            previous, M = M, np.linalg.solve(Q, R)
+        except np.linalg.LinAlgError:
+            break  # rounding has made an M-step singular: the rounds before count
         outside: NDArray[np.bool_] = np.any((relations.lower > M) | (relations.upper < M), axis=(1, 2))
         for at in np.flatnonzero(outside):
             # the bounds that the neighbour has just met, or those of the last round

@@ -51,10 +51,16 @@ class ProximalGradient:
                     progress.record(certificate.primal, certificate.dual)
                     if certificate.gap <= settings.tol:
                         break
-                    if has_stalled(progress, self.tuning.stalled_rounds):
+                    if has_stalled(progress, self.tuning.stalled_rounds) or is_crawling(progress, self.tuning):
                         progress.status = Status.STALLED
                         break
             return progress.finish(Z, problem.certify(Z))
+
+
+def is_crawling(progress: Progress, tuning: SharedSettings) -> bool:
+    """Tell whether the second half of many iterations has not even halved the gap, which it should quarter."""
+    gaps = [record.gap for record in progress.history[len(progress.history) // 2 :]]
+    return progress.iteration >= tuning.patient_iterations and min(gaps) > 0.5 * gaps[0]
 
 
 def shrink(Z: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ class SharedSettings:
     admm_tolerance, admm_iterations : relative change and limit of semidefinite M-steps.
     admm_adapted, admm_factors : steps after which their penalty is adapted, and the least and largest factor.
     check_every : proximal gradient iterations between two certificates.
+    patient_iterations : of the proximal gradient, before its pace is judged.
     """
 
     stalled_rounds: int = 50
@@ -35,6 +36,7 @@ class SharedSettings:
     admm_adapted: int = 50
     admm_factors: tuple[float, float] = (0.2, 5.0)
     check_every: int = 10
+    patient_iterations: int = 5_000
 
 
 DEFAULTS = SharedSettings()
