@@ -62,10 +62,14 @@ class NormalEquationsSolver:
         progress = Progress(settings, observer, method=self.name)
         progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
         known = self.class_qr
-        found = self._by_normal_equations(problem) if known is None else self._by_class_qr(known, problem)
+        found = (
+            self._by_normal_equations(problem, settings.tol)
+            if known is None
+            else self._by_class_qr(known, problem)
+        )
         return progress.finish(*found)
 
-    def _by_normal_equations(self, problem: NormalEquations) -> Certified:
+    def _by_normal_equations(self, problem: NormalEquations, tol: float) -> Certified:
         systems = _factorised(problem)
         worst = _worst_condition(systems)
         if worst < self.tuning.broken_down and self.rows is not None:
@@ -73,7 +77,10 @@ class NormalEquationsSolver:
         Z = _apply(systems, problem.targets())
         if worst < self.tuning.ill_conditioned and self.rows is not None:
             Z = _corrected(Z, self._residual, systems, self.tuning)
-        return Z, problem.certify(Z)
+        certificate = problem.certify(Z)
+        if not certificate.within(tol) and self.rows is not None:
+            return self._by_class_qr(qr_per_class(self.rows), problem)  # squares of a large offset hide the rest
+        return Z, certificate
 
     def _by_class_qr(self, class_qr: ClassQR, problem: NormalEquations) -> Certified:
         """Solve and certify by the factors of the rows: the normal equations are too ill-conditioned for both.
