@@ -100,7 +100,7 @@ class Model:
         blocks = blocks_of(slots, alpha, slack, epigraph)
         Z = np.zeros_like(unknowns.tilt)
         keeps_products = _keeps_products(self.features)
-        if isinstance(blocks, SimplexBlocks) and keeps_products:
+        if isinstance(blocks, SimplexBlocks) and keeps_products and unknowns.keeps_outer:
             return DenseSystem(
                 blocks,
                 self.features,

@@ -36,6 +36,8 @@ class InteriorSettings:
         make all weighted Grams one product.
     few_unknowns : up to which one Cholesky factor of all classes, which loses fewest digits, is as quick as one
         per class.
+    outer_entries : of the table of products of the atoms' coordinates, up to which it is kept; of many classes the
+        curvature is formed in the classes' own coordinates, in memory that is linear in the pairs.
     chunk_entries : of features that are weighted at a time.
     entries_visited : times that an iteration goes over all slots, about.
     """
@@ -67,6 +69,7 @@ class InteriorSettings:
     product_features: int = 32
     product_entries: int = 2**22
     few_unknowns: int = 400
+    outer_entries: int = 2**24
     chunk_entries: int = 2**18
     entries_visited: int = 20
 
