@@ -112,7 +112,7 @@ def promised_costs(names: Sequence[str], splits: int, goals: Goals) -> None:
 def _split(data: tuple, seed: int) -> tuple:
     X, y = data
     rng = np.random.default_rng(seed)
-    chosen = rng.permutation(len(y))[: TRAINING_ROWS + 2000]
+    chosen = rng.permutation(len(y))[: TRAINING_ROWS + 1000]
     train, test = chosen[:TRAINING_ROWS], chosen[TRAINING_ROWS:]
     return (X[train], y[train]), (X[test], y[test]), random_costs(rng, len(np.unique(y)))
 

@@ -25,6 +25,13 @@ if _TYPE_CHECKING:
     from polymargin.selection.budget import BudgetSearch
     from polymargin.selection.criteria import gacv, loo
     from polymargin.selection.decisions import Decider
+    from polymargin.selection.labels import (
+        CleaningEffect,
+        LabelSuspicion,
+        NoiseMatrix,
+        clean_and_refit,
+        suspect_labels,
+    )
     from polymargin.selection.multicategory import MarginSearch
     from polymargin.selection.prediction_sets import PredictionSetClassifier
     from polymargin.selection.probabilities import ProbabilityClassifier
@@ -45,13 +52,16 @@ if _TYPE_CHECKING:
 _PLACES = {
     "BudgetSearch": "selection.budget",
     "Certificate": "problems.certificate",
+    "CleaningEffect": "selection.labels",
     "Compression": "compression",
     "Decider": "selection.decisions",
     "ElasticNetPenalty": "problems.penalties",
     "GroupLassoPenalty": "problems.penalties",
+    "LabelSuspicion": "selection.labels",
     "MarginSearch": "selection.multicategory",
     "MulticategorySVC": "estimators.multicategory",
     "NewtonRefinement": "estimators.refinement",
+    "NoiseMatrix": "selection.labels",
     "PredictionSetClassifier": "selection.prediction_sets",
     "ProbabilityClassifier": "selection.probabilities",
     "ProximalSVC": "estimators.proximal",
@@ -69,6 +79,7 @@ _PLACES = {
     "Trace": "solvers.trace",
     "TraceNormPath": "selection.shared",
     "TraceNormSVC": "estimators.trace_norm",
+    "clean_and_refit": "selection.labels",
     "compress": "compression",
     "costs_to_utility": "costs",
     "expected_cost": "selection.scoring",
@@ -80,6 +91,7 @@ _PLACES = {
     "proximal_path": "selection.proximal",
     "sparse_path": "selection.sparse",
     "stability_selection": "selection.stability",
+    "suspect_labels": "selection.labels",
     "trace_norm_path": "selection.shared",
     "utility_to_costs": "costs",
 }
@@ -92,13 +104,16 @@ __version__ = _version("polymargin")
 __all__ = [
     "BudgetSearch",
     "Certificate",
+    "CleaningEffect",
     "Compression",
     "Decider",
     "ElasticNetPenalty",
     "GroupLassoPenalty",
+    "LabelSuspicion",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "NoiseMatrix",
     "PredictionSetClassifier",
     "ProbabilityClassifier",
     "ProximalSVC",
@@ -116,6 +131,7 @@ __all__ = [
     "Trace",
     "TraceNormPath",
     "TraceNormSVC",
+    "clean_and_refit",
     "compress",
     "costs_to_utility",
     "datasets",
@@ -133,6 +149,7 @@ __all__ = [
     "report",
     "sparse_path",
     "stability_selection",
+    "suspect_labels",
     "trace_norm_path",
     "utility_to_costs",
 ]

@@ -17,7 +17,20 @@ def test_a_csv_with_quotes_spaces_and_unicode(trees, tmp_path):
     costs = tmp_path / "costs.csv"
     costs.write_text('true,"Eiche, rot","Buche ""alt""",楓\n楓,5,5,0\n"Buche ""alt""",1,0,1\n"Eiche, rot",0,1,1\n')
     target = "  art "
-    done = run("fit", data, "--target", target, "--method", "multicategory", "--costs", costs, "--save", model)
+    done = run(
+        "fit",
+        data,
+        "--target",
+        target,
+        "--method",
+        "multicategory",
+        "--costs",
+        costs,
+        "--costs-in",
+        "training",
+        "--save",
+        model,
+    )
     for text in ("MulticategorySVC", "global optimum", "expected cost", 'Buche "alt"', "楓", str(model)):
         assert text in done.stdout
     assert done.stderr == ""

@@ -12,6 +12,7 @@ from polymargin.cli.compare import compare
 from polymargin.cli.demo import demo
 from polymargin.cli.export import export
 from polymargin.cli.fit import fit
+from polymargin.cli.labels import labels
 from polymargin.cli.predict import predict
 from polymargin.cli.report import report
 from polymargin.cli.reproduce import reproduce
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, report, export, compare, studio):
+for command in (demo, fit, predict, report, export, compare, labels, studio):
     app.command()(command)
 # Its options are those of the reproductions, --help included.
 passed_on = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}

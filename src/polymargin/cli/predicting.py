@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polymargin import persistence
+from polymargin import Decider, persistence
 from polymargin.cli.columns import Columns, read_columns
+from polymargin.cli.costs import read_costs, read_row_costs
 from polymargin.cli.methods import machine_of
 from polymargin.cli.names import Misuse
 from polymargin.cli.summary import plain_predictions
@@ -41,6 +42,14 @@ def kept_columns(rows: Rows, names: tuple[str, ...] = (), *, keep_all: bool = Fa
         known = shown_names([str(name) for name in rows.X.columns])
         raise ValueError(f"--keep: {rows.path} has no column {unknown[0]!r}, its columns are {known}.")
     return rows.X if keep_all else rows.X[list(names)]
+
+
+def decided(model: Any, X: Any, rows: Rows, costs: Path | None, cost_columns: str | None) -> Any:
+    """Return the classes of least expected cost, under costs of classes or of rows that came after training."""
+    if costs is not None:
+        return Decider(model, cost_matrix=read_costs(costs, model.classes_)).predict(X)
+    assert cost_columns is not None
+    return Decider(model).predict(X, read_row_costs(cost_columns, rows, model.classes_))
 
 
 def predictions(model: Any, X: Any, *, reject: bool = False, kept: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -120,6 +120,11 @@ def read_job(
     return Job(rows, columns, train, judged, (X, y), outside)
 
 
+def untuned(columns: Columns, choice: Choice, n_rows: int) -> Pipeline:
+    """Return preparation and classifier, neither fitted nor tuned."""
+    return Pipeline([("prepare", columns.preprocessing(scale=True)), ("classify", choice.classifier(n_rows))])
+
+
 def check_memory(X: Any, columns: Columns) -> None:
     """Refuse, before any work, columns whose prepared form would not fit into memory."""
     if columns.n_features is not None:
