@@ -3,15 +3,21 @@
 Machines are noisy, so times mean something only as ratios to another time of the same run.
 """
 
+import argparse
+import hashlib
+import json
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
+
+RESULTS = Path(__file__).parent / "results"
+"""Where long benchmarks keep what they have measured."""
 
 DATA = Path(os.environ.get("POLYMARGIN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -64,17 +70,39 @@ class Table:
 
     columns: tuple[str, ...]
     width: int = 12
+    first: int | None = None
     rows: list[dict] = field(default_factory=list)
 
     def __post_init__(self):
-        print(" ".join(f"{name:>{self.width}}" for name in self.columns), flush=True)
+        self._print(self.columns)
 
     def add(self, **row) -> None:
         """Print a row and keep it."""
         self.rows.append(row)
+        self._print(self._cells(row))
+
+    def write(self, path: Path | None, command: str, goals: "Goals") -> None:
+        """Write the table and the verdicts as Markdown, if to any file, with the command that makes them."""
+        if path is None:
+            return
+        lines = [f"Written by `{command} --markdown {path}`.", "", f"| {' | '.join(self.columns)} |"]
+        lines.append("|---" * len(self.columns) + "|")
+        lines += [f"| {' | '.join(self._cells(row))} |" for row in self.rows]
+        lines += ["", *(f"- {line.strip()}" for line in goals.text()), ""]
+        path.write_text("\n".join(lines), "utf-8")
+
+    def _cells(self, row: dict) -> list[str]:
         cells = (row.get(name, "") for name in self.columns)
-        text = (f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in cells)
-        print(" ".join(f"{cell:>{self.width}}" for cell in text), flush=True)
+        return [f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in cells]
+
+    def _print(self, cells) -> None:
+        widths = [self.first or self.width] + [self.width] * (len(self.columns) - 1)
+        print(" ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)), flush=True)
+
+
+def markdown_option(parser: argparse.ArgumentParser) -> None:
+    """Let a benchmark write its table for the documentation."""
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="file to write the table to")
 
 
 @dataclass
@@ -87,7 +115,59 @@ class Goals:
         """Note a goal of the form measured <= bound."""
         self.lines.append((what, measured, bound, measured <= bound))
 
+    @property
+    def hold(self) -> bool:
+        """Whether all were reached."""
+        return all(holds for *_, holds in self.lines)
+
+    def text(self) -> list[str]:
+        """Return every goal with its verdict."""
+        return [
+            f"{'holds' if holds else 'MISSED':>7}  {what}: {measured:.3g} (goal: at most {bound:g})"
+            for what, measured, bound, holds in self.lines
+        ]
+
     def report(self) -> None:
         """Print every goal with its verdict."""
-        for what, measured, bound, holds in self.lines:
-            print(f"{'holds' if holds else 'MISSED':>7}  {what}: {measured:.3g} (goal: at most {bound:g})")
+        print("\n".join(self.text()))
+
+
+class Kept:
+    """Results of the cases of a long benchmark, appended to a file as they come, one line of JSON each.
+
+    What the file has already is not measured again, so that a run can be stopped and taken up at any time. Results
+    belong to `settings`, of which a digest is written with them: those of other settings are not seen.
+    """
+
+    def __init__(self, name: str, settings: dict, *, only_stored: bool = False):
+        self.path = RESULTS / f"{name}.jsonl"
+        self.digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+        self.only_stored = only_stored
+        self.results: dict[Hashable, dict] = {}
+        if self.path.exists():
+            for line in self.path.read_text().splitlines():
+                entry = json.loads(line)
+                if entry["settings"] == self.digest:
+                    self.results[tuple(entry["case"])] = entry["result"]
+
+    def of(self, case: tuple, measure: Callable[[], dict | None]) -> dict | None:
+        """Return the result of a case, measured if need be; None where there is none."""
+        if case not in self.results and not self.only_stored:
+            self.results[case] = measure()
+            self.path.parent.mkdir(exist_ok=True)
+            entry = {"settings": self.digest, "case": case, "result": self.results[case]}
+            with self.path.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+        return self.results.get(case)
+
+
+def in_markdown(rows: list[dict], columns: tuple[str, ...]) -> str:
+    """Return rows as a table for the documentation."""
+    lines = [columns, ("---",) * len(columns), *([_cell(row.get(name, "")) for name in columns] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"

@@ -1,6 +1,6 @@
 """Kernel machines made smaller: points, accuracy, and the certificate beside the largest change on rows not seen.
 
-python -m benchmarks.compression [--rows 1000]
+python -m benchmarks.compression [--rows 1000] [--markdown FILE]
 """
 
 import argparse
@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from benchmarks.common import Goals, Table, mixture, real_data
+from benchmarks.common import Goals, Table, markdown_option, mixture, real_data
 from benchmarks.prediction import digits
 from polymargin import MulticategorySVC, compress
 
@@ -27,7 +27,8 @@ DATA = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1000, help="training rows at most")
-    rows = parser.parse_args().rows
+    markdown_option(parser)
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
     sizes, changes = ("points", "before"), ("certificate", "realised", "decisions", "accuracy", "change")
     table, goals = Table(("data", "max_loss", *sizes, *changes, "time/fit"), width=12), Goals()
@@ -36,7 +37,7 @@ def main():
         if data is None:
             print(f"{name}: left out")
             continue
-        X, X_test, y, y_test = train_test_split(*data, train_size=rows, stratify=data[1], random_state=0)
+        X, X_test, y, y_test = train_test_split(*data, train_size=given.rows, stratify=data[1], random_state=0)
         start = time.process_time()
         model = MulticategorySVC(kernel="rbf", tol=1e-4).fit(X, y)
         fitted = time.process_time() - start
@@ -60,6 +61,7 @@ def main():
             realised = small.largest_change / small.bound
             goals.at_most(f"{name}, max_loss {max_loss}, realised to certificate", realised, 1.0)
     goals.report()
+    table.write(given.markdown, "python -m benchmarks.compression", goals)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,30 @@
 """Costs in training, or probabilities and least expected cost, or both: expected test cost under random costs.
 
-python -m benchmarks.decisions [--quick] [--rows 400] [--matrices 50] [--data NAME ...]
+python -m benchmarks.decisions [--quick] [--rows 400] [--matrices 50] [--data NAME ...] [--stored] [--markdown]
 
 Cost matrices are log-normal with unit spread, scaled to a mean of one off the diagonal. Columns, all with an rbf
-kernel and C and gamma chosen by `MarginSearch` at equal costs unless said otherwise:
+kernel and Lee, Lin & Wahba's loss, and C and gamma chosen at equal costs by `MarginSearch(criterion="log_loss")`
+unless said otherwise:
 
-    ignored       the class of highest score, costs ignored
-    training      costs in the training, at the C and gamma of equal costs
-    decided       ProbabilityClassifier, the class of least expected cost
+    ignored       the class of highest score, costs ignored; C and gamma by criterion="loo"
+    training      costs in the training; C and gamma by criterion="loo"
+    decided       ProbabilityClassifier(cost_matrix=...): probabilities, the class of least expected cost
+    by loo        the same, C and gamma by criterion="loo"
     both          trained with the costs, then calibrated and decided
-    weights       costs as class weights, the summed costs of a true class
+    weights       costs as class weights, the summed costs of a true class; C and gamma by criterion="loo"
     svc           SVC by GridSearchCV, CalibratedClassifierCV (sigmoid, five folds), least expected cost
     logistic      LogisticRegression, least expected cost
 
-Simulated classes go from overlapping (separation 1) to nearly apart (4); real data sets are drawn at random.
+Simulated classes go from overlapping (separation 1) to nearly apart (4), with 100 and 2 x ROWS rows; real data
+sets are drawn at random. Results are kept in benchmarks/results, so that a run can be stopped and taken up;
+--stored measures nothing.
 """
 
 import argparse
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
@@ -26,17 +33,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from benchmarks.common import Table, mixture, real_data
+from benchmarks.common import Kept, Table, in_markdown, mixture, real_data
 from polymargin import Decider, MarginSearch, MulticategorySVC, ProbabilityClassifier
 
-COLUMNS = ("ignored", "training", "decided", "both", "weights", "svc", "logistic")
+COLUMNS = ("ignored", "training", "decided", "by loo", "both", "weights", "svc", "logistic")
+COMPARED = ("training", "decided", "both", "weights", "svc")
 REAL = ("waveform", "vehicle", "satimage", "segment", "pendigits")
 CS, WIDTHS = (0.25, 1.0, 4.0, 16.0), (0.25, 0.5, 1.0, 2.0)
+TEST_ROWS = 2000
+SETTINGS = {"version": 1, "Cs": CS, "widths": WIDTHS, "test rows": TEST_ROWS, "spread": 1.0}
 
 
-def random_costs(rng: np.random.Generator, k: int) -> np.ndarray:
+def random_costs(seed: int, k: int) -> np.ndarray:
     """Draw a matrix of log-normal costs with a mean of one off the diagonal."""
-    costs = np.exp(rng.normal(size=(k, k)))
+    costs = np.exp(np.random.default_rng(seed).normal(size=(k, k)))
     np.fill_diagonal(costs, 0.0)
     return costs * (k * (k - 1) / costs.sum())
 
@@ -46,45 +56,71 @@ def mean_cost(costs: np.ndarray, classes: np.ndarray, y: np.ndarray, predicted: 
     return float(costs[np.searchsorted(classes, y), np.searchsorted(classes, predicted)].mean())
 
 
-def compare(train: tuple, test: tuple, matrices: int, seed: int) -> np.ndarray:
-    """Return the test costs (matrices, columns)."""
-    (X, y), (T, t) = train, test
-    classes = np.unique(y)
-    gamma = 1.0 / (X.shape[1] * X.var())
-    search = MarginSearch(MulticategorySVC(loss="lee"), Cs=CS, gammas=[w * gamma for w in WIDTHS]).fit(X, y)
-    machine = MulticategorySVC(loss="lee", **search.best_params_)
-    decided = ProbabilityClassifier(machine).fit(X, y)
-    grid = GridSearchCV(SVC(), {"C": CS, "gamma": [w * gamma for w in WIDTHS]}, cv=5).fit(X, y)
-    svc = CalibratedClassifierCV(SVC(**grid.best_params_), cv=5, ensemble=False).fit(X, y)
-    logistic = LogisticRegression(max_iter=2000).fit(X, y)
-    plain = machine.fit(X, y).predict(T)
-    P = {"decided": decided.predict_proba(T), "svc": svc.predict_proba(T), "logistic": logistic.predict_proba(T)}
-    rng = np.random.default_rng(seed)
-    results = np.empty((matrices, len(COLUMNS)))
-    for at in range(matrices):
-        costs = random_costs(rng, len(classes))
-        trained = clone(machine).set_params(cost_matrix=costs)
-        both = ProbabilityClassifier(trained, cost_matrix=costs).fit(X, y)
-        weights = dict(zip(classes.tolist(), costs.sum(axis=1), strict=True))
-        predicted = {
-            "ignored": plain,
-            "training": both.estimator_.predict(T),
-            "both": both.predict(T),
-            "weights": clone(machine).set_params(class_weight=weights).fit(X, y).predict(T),
+@dataclass(frozen=True)
+class Sample:
+    """Training and test rows, and what is fitted to them whatever the costs."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    T: np.ndarray
+    t: np.ndarray
+
+    @cached_property
+    def gammas(self) -> list[float]:
+        """Widths to search."""
+        return [width / (self.X.shape[1] * self.X.var()) for width in WIDTHS]
+
+    @cached_property
+    def machines(self) -> dict[str, MulticategorySVC]:
+        """The machine at equal costs that each criterion chooses."""
+        searches = {
+            criterion: MarginSearch(MulticategorySVC(), Cs=CS, gammas=self.gammas, criterion=criterion)
+            for criterion in ("loo", "log_loss")
         }
-        for name, probabilities in P.items():
-            model = {"decided": decided, "svc": svc, "logistic": logistic}[name]
-            predicted[name] = Decider(model, cost_matrix=costs).decide(probabilities)
-        results[at] = [mean_cost(costs, classes, t, predicted[name]) for name in COLUMNS]
-    return results
+        return {
+            criterion: MulticategorySVC(**search.fit(self.X, self.y).best_params_).fit(self.X, self.y)
+            for criterion, search in searches.items()
+        }
+
+    @cached_property
+    def probabilities(self) -> dict[str, tuple[object, np.ndarray]]:
+        """Classifiers that need no costs in training, with the probabilities of the test rows."""
+        grid = GridSearchCV(SVC(), {"C": CS, "gamma": self.gammas}, cv=5).fit(self.X, self.y)
+        models = {
+            "decided": ProbabilityClassifier(clone(self.machines["log_loss"])),
+            "by loo": ProbabilityClassifier(clone(self.machines["loo"])),
+            "svc": CalibratedClassifierCV(SVC(**grid.best_params_), cv=5, ensemble=False),
+            "logistic": LogisticRegression(max_iter=2000),
+        }
+        return {name: (m.fit(self.X, self.y), m.predict_proba(self.T)) for name, m in models.items()}
+
+    def compare(self, matrix: int) -> dict[str, float]:
+        """Return the test costs of every column under one cost matrix."""
+        classes = np.unique(self.y)
+        costs = random_costs(matrix, len(classes))
+        plain, sharp = self.machines["loo"], self.machines["log_loss"]
+        trained = clone(plain).set_params(cost_matrix=costs).fit(self.X, self.y)
+        both = ProbabilityClassifier(clone(sharp).set_params(cost_matrix=costs), cost_matrix=costs)
+        weights = dict(zip(classes.tolist(), costs.sum(axis=1), strict=True))
+        weighted = clone(plain).set_params(class_weight=weights).fit(self.X, self.y)
+        predicted = {
+            "ignored": plain.predict(self.T),
+            "training": trained.predict(self.T),
+            "both": both.fit(self.X, self.y).predict(self.T),
+            "weights": weighted.predict(self.T),
+        }
+        for name, (model, P) in self.probabilities.items():
+            predicted[name] = Decider(model, cost_matrix=costs).decide(P)
+        return {name: mean_cost(costs, classes, self.t, predicted[name]) for name in COLUMNS}
 
 
-def samples(names: list[str], rows: int):
-    """Yield a name, training and test rows: simulations first, then real data."""
-    for separation in (1.0, 2.0, 4.0):
-        for n in (rows // 4, 2 * rows):
-            X, y = mixture(n + 2000, 5, 4, separation=separation)
-            yield f"mix {separation:g}, {n}", (X[:n], y[:n]), (X[n:], y[n:])
+def samples(names: list[str], rows: int, separations: list[float]) -> Iterator[Sample]:
+    """Yield simulations first, then real data."""
+    for separation in separations:
+        for n in (100, 2 * rows):
+            X, y = mixture(n + TEST_ROWS, 5, 4, separation=separation)
+            yield Sample(f"mixture {separation:g}, {n} rows", X[:n], y[:n], X[n:], y[n:])
     for name in names:
         data = real_data(name)
         if data is None:
@@ -92,31 +128,49 @@ def samples(names: list[str], rows: int):
             continue
         X, y = data
         order = np.random.default_rng(0).permutation(len(y))
-        train, test = order[:rows], order[rows : rows + 2000]
-        yield name, (X[train], y[train]), (X[test], y[test])
+        train, test = order[:rows], order[rows : rows + TEST_ROWS]
+        yield Sample(f"{name}, {rows} rows", X[train], y[train], X[test], y[test])
 
 
 def main() -> None:
-    """Print the mean test cost of every column, and by how many standard errors it is above the best."""
+    """Print the mean test cost of every column, and how far "decided" is from the best one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few matrices, 200 rows")
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--matrices", type=int, default=50)
     parser.add_argument("--data", nargs="*", default=list(REAL))
+    parser.add_argument("--separations", type=float, nargs="*", default=[1.0, 2.0, 4.0])
+    parser.add_argument("--stored", action="store_true", help="measure nothing")
+    parser.add_argument("--markdown", action="store_true", help="print the table of the documentation")
     arguments = parser.parse_args()
     rows, matrices = (200, 4) if arguments.quick else (arguments.rows, arguments.matrices)
     warnings.simplefilter("ignore")
-    print(f"mean test cost over {matrices} random cost matrices, {rows} training rows of real data")
-    table = Table(("data", *COLUMNS, "best"), width=13)
-    within = 0
-    for name, train, test in samples(arguments.data, rows):
-        results = compare(train, test, matrices, seed=1)
-        means = results.mean(axis=0)
-        best = int(means.argmin())
-        difference = results[:, COLUMNS.index("decided")] - results[:, best]
-        within += difference.mean() <= difference.std(ddof=1) / np.sqrt(matrices)
-        table.add(data=name, **dict(zip(COLUMNS, means.tolist(), strict=True)), best=COLUMNS[best])
-    print(f"'decided' is within one standard error of the best column in {within} of {len(table.rows)} lines")
+    kept = Kept("decisions", SETTINGS, only_stored=arguments.stored)
+    print("mean test cost over random cost matrices")
+    table = Table(("data", "matrices", *COLUMNS, "best", "behind"), width=20)
+    drawn = list(samples(arguments.data, rows, arguments.separations))
+    # matrix by matrix, so that a run that is stopped has as many of every sample
+    for matrix in range(matrices):
+        for sample in drawn:
+            kept.of((sample.name, matrix), lambda s=sample, m=matrix: s.compare(m))
+    for sample in drawn:
+        found = (kept.results.get((sample.name, matrix)) for matrix in range(matrices))
+        results = [result for result in found if result is not None]
+        if len(results) < 2:
+            print(f"{sample.name}: not measured")
+            continue
+        costs = {name: np.array([result[name] for result in results]) for name in COLUMNS}
+        best = min(COMPARED, key=lambda name: costs[name].mean())
+        difference = costs["decided"] - costs[best]
+        error = difference.std(ddof=1) / np.sqrt(len(results))
+        behind = 0.0 if best == "decided" else float(difference.mean() / error)
+        means = {name: float(cost.mean()) for name, cost in costs.items()}
+        table.add(data=sample.name, matrices=len(results), **means, best=best, behind=behind)
+    within = sum(row["behind"] <= 1.0 for row in table.rows)
+    print(f"'decided' is within one standard error of the best of {', '.join(COMPARED)}", end=" ")
+    print(f"in {within} of {len(table.rows)} lines ('behind': standard errors of the difference)")
+    if arguments.markdown:
+        print(in_markdown(table.rows, table.columns))
 
 
 if __name__ == "__main__":

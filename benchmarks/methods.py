@@ -111,7 +111,7 @@ def situations(quick: bool) -> list[Situation]:
             {
                 "MulticategorySVC": MulticategorySVC(),
                 "ProximalSVC": ProximalSVC(),
-                "SharedStructureSVC": SharedStructureSVC(class_weight="balanced"),
+                "SharedStructureSVC": SharedStructureSVC(class_weight="balanced", max_iter=5),
                 "RobustSVC": RobustSVC(),
                 **usual,
             },
@@ -178,7 +178,7 @@ def situations(quick: bool) -> list[Situation]:
             "test error",
             error,
             {
-                "SharedStructureSVC": SharedStructureSVC(class_weight="balanced"),
+                "SharedStructureSVC": SharedStructureSVC(class_weight="balanced", max_iter=5),
                 "TraceNormSVC": TraceNormSVC(),
                 "ProximalSVC": ProximalSVC(),
                 "MulticategorySVC": MulticategorySVC(),

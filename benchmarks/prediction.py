@@ -1,6 +1,6 @@
 """Predictions of one row and of ten thousand: ours, SVC's and LogisticRegression's, and all three in onnxruntime.
 
-python -m benchmarks.prediction [--quick]
+python -m benchmarks.prediction [--quick] [--markdown FILE]
 
 CPU times of one process with one thread, the best of several, as ratios to that of SVC's `predict`.
 """
@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common import Goals, Table, mixture, real_data
+from benchmarks.common import Goals, Table, markdown_option, mixture, real_data
 from polymargin import MulticategorySVC
 from polymargin.export import to_onnx
 
@@ -86,19 +86,21 @@ def measure(name, X, y, table, goals, repeats):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only the data that scikit-learn has")
-    quick = parser.parse_args().quick
+    markdown_option(parser)
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
     columns = ("ours", "LR", "ours, onnx", "ours, onnx32", "SVC, onnx32", "LR, onnx32")
     table, goals = Table(("data", "points", "rows", "SVC ms", *columns), width=13), Goals()
     with threadpool_limits(1):
         for name, load in DATA.items():
-            data = load() if not quick or name == "digits" else None
+            data = load() if not given.quick or name == "digits" else None
             if data is None:
                 print(f"{name}: left out")
                 continue
             X, y = data
             measure(name, X[:3000], y[:3000], table, goals, repeats=5)
     goals.report()
+    table.write(given.markdown, "python -m benchmarks.prediction", goals)
 
 
 if __name__ == "__main__":

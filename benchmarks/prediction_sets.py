@@ -1,39 +1,100 @@
 """Realised coverage and size of prediction sets over many splits, beside MAPIE's, and time as a ratio.
 
-python -m benchmarks.prediction_sets [--quick] [--rows 300] [--splits 200] [--data NAME ...]
+python -m benchmarks.prediction_sets [--quick] [--rows 300] [--splits 200] [--data NAME ...] [--stored]
 
-Machines: Weston & Watkins with an rbf kernel and C = 4; ours by the jackknife from one fit and by five folds
-(CV+), MAPIE's cross-conformal classifier with five folds around our probabilities; least ambiguous sets.
+Machines: Weston & Watkins with an rbf kernel and C = 4. Sets: least ambiguous ones; by the jackknife from one fit
+("jackknife", and "by class" for every class by itself), by five folds (CV+, "folds"; "min-max", its min-max form),
+and by MAPIE's cross-conformal classifier with five folds around our probabilities ("mapie").
+
+Results are kept in benchmarks/results, so that a run can be stopped and taken up; --stored measures nothing.
 """
 
 import argparse
 import time
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.common import Goals, Table, real_data
+from benchmarks.common import Goals, Kept, Table, in_markdown, real_data
 from polymargin import MulticategorySVC, PredictionSetClassifier, ProbabilityClassifier
 
 DATA_SETS = ("waveform", "vehicle", "satimage", "segment")
 LEVELS = (0.8, 0.9, 0.95)
-TEST_ROWS = 1000
+KINDS = ("jackknife", "by class", "folds", "min-max", "mapie")
+TEST_ROWS = 500
+SETTINGS = {"version": 1, "test rows": TEST_ROWS, "levels": LEVELS, "C": 4.0, "loss": "weston"}
 
 
 def machine() -> MulticategorySVC:
     """Return the classifier that all sets are made for."""
-    return MulticategorySVC(C=4.0, loss="weston")
+    return MulticategorySVC(C=SETTINGS["C"], loss=SETTINGS["loss"])
 
 
-def sets_of(kind: str, level: float, X: np.ndarray, y: np.ndarray, fresh: np.ndarray) -> np.ndarray:
-    """Return the sets (n, k) of fresh rows."""
+def fitted(kind: str, X: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray, float], np.ndarray]:
+    """Fit once for all levels; return what gives the sets (n, k) of fresh rows at a level."""
     if kind == "mapie":
         from mapie.classification import CrossConformalClassifier
 
-        model = CrossConformalClassifier(ProbabilityClassifier(machine()), confidence_level=level, cv=5)
-        return model.fit_conformalize(X, y).predict_set(fresh)[1][:, :, 0]
-    options = {"jackknife": {}, "by class": {"coverage_of": "class"}, "folds": {"cv": 5}}[kind]
-    return PredictionSetClassifier(machine(), coverage=level, **options).fit(X, y).predict_set(fresh)
+        model = CrossConformalClassifier(ProbabilityClassifier(machine()), confidence_level=list(LEVELS), cv=5)
+        model.fit_conformalize(X, y)
+        kept: dict[int, np.ndarray] = {}
+
+        def sets(fresh: np.ndarray, level: float) -> np.ndarray:
+            if id(fresh) not in kept:
+                kept[id(fresh)] = model.predict_set(fresh)[1]
+            return kept[id(fresh)][:, :, LEVELS.index(level)]
+
+        return sets
+    options = {
+        "jackknife": {},
+        "by class": {"coverage_of": "class"},
+        "folds": {"cv": 5},
+        "min-max": {"cv": 5, "form": "minmax"},
+    }[kind]
+    ours = PredictionSetClassifier(machine(), **options).fit(X, y)
+    return lambda fresh, level: ours.predict_set(fresh, coverage=level)
+
+
+def measure(name: str, kind: str, rows: int, split: int) -> dict | None:
+    """Return, for every level, coverage, that of every class and set size on one split, and the CPU time."""
+    data = real_data(name)
+    if data is None:
+        return None
+    X, labels = data[0], np.unique(data[1], return_inverse=True)[1]
+    order = np.random.default_rng(split).permutation(len(labels))
+    train, test = np.split(order[: rows + TEST_ROWS], [rows])
+    started = time.process_time()
+    sets_at, fresh = fitted(kind, X[train], labels[train]), X[test]
+    sets = {level: sets_at(fresh, level) for level in LEVELS}
+    seconds = time.process_time() - started
+    result: dict = {"seconds": seconds}
+    for level, members in sets.items():
+        within = members[np.arange(len(test)), labels[test]]
+        counts = np.bincount(labels[test], minlength=labels.max() + 1)
+        held = np.bincount(labels[test], within, labels.max() + 1)
+        result[str(level)] = {
+            "coverage": float(within.mean()),
+            "classes": [float(h / c) if c else None for h, c in zip(held, counts, strict=True)],
+            "size": float(members.sum(axis=1).mean()),
+        }
+    return result
+
+
+def summary(results: list[dict], level: float) -> dict[str, float]:
+    """Return means and standard errors over the splits at one level; of the classes, those of the worst one."""
+    at = [result[str(level)] for result in results]
+    covered = np.array([entry["coverage"] for entry in at])
+    classes = np.array([entry["classes"] for entry in at], dtype=np.float64)
+    worst = int(np.nanmean(classes, axis=0).argmin())
+    root = np.sqrt(len(at))
+    return {
+        "coverage": float(covered.mean()),
+        "error of it": float(covered.std(ddof=1) / root),
+        "worst class": float(np.nanmean(classes[:, worst])),
+        "error of that": float(np.nanstd(classes[:, worst], ddof=1) / root),
+        "size": float(np.mean([entry["size"] for entry in at])),
+    }
 
 
 def main() -> None:
@@ -43,53 +104,51 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--splits", type=int, default=200)
     parser.add_argument("--data", nargs="*", default=list(DATA_SETS))
-    parser.add_argument("--kinds", nargs="*", default=["jackknife", "by class", "folds", "mapie"])
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--stored", action="store_true", help="measure nothing")
+    parser.add_argument("--markdown", action="store_true", help="print the table of the documentation")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.splits, arguments.data = 3, ["vehicle", "waveform"]
     warnings.simplefilter("ignore")
+    kept = Kept("prediction_sets", SETTINGS, only_stored=arguments.stored)
+    # split by split, so that a run that is stopped has as many of every kind
+    for split in range(arguments.splits):
+        for name in arguments.data:
+            for kind in arguments.kinds:
+                case = (name, kind, arguments.rows, split)
+                kept.of(case, lambda case=case: measure(*case))
     goals = Goals()
-    table = Table(("data", "level", "sets", "coverage", "error of it", "worst class", "size", "time"), width=12)
+    columns = ("data", "level", "sets", "splits", "coverage", "error of it", "worst class", "size", "time")
+    table = Table(columns, width=12)
     for name in arguments.data:
-        data = real_data(name)
-        if data is None:
-            print(f"{name}.npz is absent")
-            continue
-        X, labels = data[0], np.unique(data[1], return_inverse=True)[1]
         for level in LEVELS:
             first = None
             for kind in arguments.kinds:
-                held, by_class, sizes, spent = [], [], [], 0.0
-                for split in range(arguments.splits):
-                    order = np.random.default_rng(split).permutation(len(labels))
-                    train, test = np.split(order[: arguments.rows + TEST_ROWS], [arguments.rows])
-                    started = time.process_time()
-                    sets = sets_of(kind, level, X[train], labels[train], X[test])
-                    spent += time.process_time() - started
-                    within = sets[np.arange(len(test)), labels[test]]
-                    held.append(within.mean())
-                    by_class.append([within[labels[test] == j].mean() for j in np.unique(labels)])
-                    sizes.append(sets.sum(axis=1).mean())
-                first = first or spent
-                mean, error = np.mean(held), np.std(held, ddof=1) / np.sqrt(len(held))
-                classes = np.array(by_class)
-                worst = int(np.nanmean(classes, axis=0).argmin())
+                found = (
+                    kept.results.get((name, kind, arguments.rows, split)) for split in range(arguments.splits)
+                )
+                results = [result for result in found if result is not None]
+                if len(results) < 2:
+                    continue
+                about = summary(results, level)
+                seconds = float(np.mean([result["seconds"] for result in results]))
+                first = first or seconds
                 table.add(
                     data=name,
                     level=level,
                     sets=kind,
-                    coverage=float(mean),
-                    size=float(np.mean(sizes)),
-                    time=spent / first,
-                    **{"error of it": float(error), "worst class": float(np.nanmean(classes[:, worst]))},
+                    splits=len(results),
+                    time=seconds / first,
+                    **{column: about[column] for column in columns[4:8]},
                 )
-                if kind == "by class":
-                    mean = np.nanmean(classes[:, worst])
-                    error = np.nanstd(classes[:, worst], ddof=1) / np.sqrt(len(held))
+                which = ("worst class", "error of that") if kind == "by class" else ("coverage", "error of it")
                 if kind != "mapie":
-                    short = float((level - mean) / max(error, 1e-12))
+                    short = (level - about[which[0]]) / max(about[which[1]], 1e-12)
                     goals.at_most(f"{name}, {level}, {kind}: standard errors below the level", short, 2.0)
     goals.report()
+    if arguments.markdown:
+        print(in_markdown(table.rows, columns))
 
 
 if __name__ == "__main__":

@@ -5,19 +5,25 @@ program with sparse matrices, which serves them best, and at least `RIVAL_LIMIT`
 stopped: then the ratio is a lower bound, marked by ">".
 Whole fits have the utilities (16) of Liu, Wu & He, 0.4 for taking the first class for the second or third.
 
-`python -m benchmarks.robust small large rbf` runs all parts, which can also be run one by one.
+`python -m benchmarks.robust small large rbf search svc` runs all parts, which can also be run one by one: "search"
+is RobustSearch beside GridSearchCV with five folds on the same grid, in CPU seconds, with the utilities of test
+rows; "svc" a fit with the rbf kernel to 600 digits beside scikit-learn's SVC.
 """
 
 import argparse
 import multiprocessing
+import time
 
 import clarabel
 import numpy as np
 import piqp
 from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
 
 from benchmarks.common import Goals, Table, mixture, seconds_of
-from polymargin import RobustSVC
+from polymargin import RobustSearch, RobustSVC, expected_utility, make_utility_scorer
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.robust import RobustProblem
 from polymargin.solvers.contract import Settings
@@ -115,12 +121,69 @@ def measure(kernel, n, k, p, table, goals):
     goals.at_most(f"DC fit from two starts / one convex step, {kernel}, n={n}, k={k}, p={p}", fit / one, 12.0)
 
 
+def searches(goals):
+    """Compare RobustSearch with GridSearchCV over the same grid and folds: CPU time and utility of fresh rows."""
+    table = Table(("kernel", "n", "k", "grid", "search_s", "grid_s", "ratio", "ours", "theirs"), width=9)
+    for kernel, n, k, widths in (
+        ("linear", 300, 3, None),
+        ("linear", 600, 5, None),
+        ("rbf", 150, 3, (0.5, 2.0)),
+    ):
+        X, y = mixture(n + 2000, 4, k, separation=1.5)
+        rng = np.random.default_rng(0)
+        flipped = rng.random(n) < 0.1
+        y[:n][flipped] = rng.integers(0, k, flipped.sum())
+        utility = np.eye(k)
+        utility[0, 1:3] = 0.4
+        machine = RobustSVC(kernel=kernel, utility=utility)
+        grid = {"C": [2.0**power for power in range(-6, 5, 2)], "truncation": ["auto", 0.0]}
+        if kernel == "rbf":
+            grid = {"C": [2.0**power for power in range(-4, 5, 4)], "truncation": ["auto"]}
+        gammas = None if widths is None else [width / (4 * X.var()) for width in widths]
+        if gammas is not None:
+            grid["gamma"] = gammas
+        ours = RobustSearch(machine, Cs=grid["C"], gammas=gammas, truncations=grid["truncation"])
+        theirs = GridSearchCV(machine, grid, scoring=make_utility_scorer(utility), cv=5)
+        seconds, worth = [], []
+        for search in (ours, theirs):
+            started = time.process_time()
+            search.fit(X[:n], y[:n])
+            seconds.append(time.process_time() - started)
+            worth.append(expected_utility(y[n:], search.predict(X[n:]), utility))
+        size = int(np.prod([len(values) for values in grid.values()]))
+        ratio = seconds[0] / seconds[1]
+        row = dict(zip(("search_s", "grid_s", "ours", "theirs"), (*seconds, *worth), strict=True))
+        table.add(kernel=kernel, n=n, k=k, grid=size, ratio=ratio, **row)
+        goals.at_most(f"RobustSearch / GridSearchCV, {kernel}, n={n}, k={k}", ratio, 0.3)
+        goals.at_most(f"utility lost against GridSearchCV, {kernel}, n={n}, k={k}", worth[1] - worth[0], 0.01)
+
+
+def beside_svc(goals):
+    """Fit 600 digits with the rbf kernel, and compare the CPU time with that of scikit-learn's SVC."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16.0, y[:600]
+    table = Table(("machine", "seconds", "over SVC"), width=14)
+    times = {}
+    machines = {
+        "SVC": SVC(),
+        "RobustSVC": RobustSVC(kernel="rbf"),
+        "one start": RobustSVC(kernel="rbf", starts=("utility",)),
+    }
+    for name, machine in machines.items():
+        started = time.process_time()
+        machine.fit(X, y)
+        times[name] = time.process_time() - started
+        table.add(machine=name, seconds=times[name], **{"over SVC": times[name] / times["SVC"]})
+    goals.at_most("RobustSVC, rbf, 600 digits, over SVC", times["RobustSVC"] / times["SVC"], 30.0)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"which problems, of {', '.join(PARTS)}; all by default")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}, search and svc; all by default")
     parser.add_argument("--quick", action="store_true", help="four small problems")
     arguments = parser.parse_args()
-    chosen = [problem for part in arguments.parts or PARTS for problem in PARTS[part]]
+    parts = arguments.parts or [*PARTS, "search", "svc"]
+    chosen = [problem for part in parts for problem in PARTS.get(part, ())]
     columns = (
         "kernel",
         "n",
@@ -135,7 +198,12 @@ def main():
         "steps",
         "fit",
     )
-    table, goals = Table(columns, width=9), Goals()
+    goals = Goals()
+    if "search" in parts:
+        searches(goals)
+    if "svc" in parts:
+        beside_svc(goals)
+    table = Table(columns, width=9)
     for kernel, n, k, p in QUICK if arguments.quick else chosen:
         measure(kernel, n, k, p, table, goals)
     goals.report()

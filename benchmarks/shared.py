@@ -25,12 +25,13 @@ def machines():
     return {
         "ridge": RidgeClassifier(alpha=1 / C, solver="cholesky"),
         "fast": SharedStructureSVC(C, PENALTY, formulation="fast"),
-        "original": SharedStructureSVC(C, PENALTY),
-        "symmetric": SharedStructureSVC(C, PENALTY, constraint="symmetric"),
+        "original": SharedStructureSVC(C, PENALTY, max_iter=5),
+        "to its tolerance": SharedStructureSVC(C, PENALTY),
+        "symmetric": SharedStructureSVC(C, PENALTY, constraint="symmetric", max_iter=5),
         "trace norm": TraceNormSVC(C, PENALTY),
-        "one-vs-one": SharedStructureSVC(C, PENALTY, scheme="ovo", fixed_relations=None),
-        "reduced": SharedStructureSVC(C, PENALTY, scheme="ovo", n_base=10),
-        "11 x 11 grid": SharedStructureSearch(SharedStructureSVC(), cv=ONE_SPLIT),
+        "one-vs-one": SharedStructureSVC(C, PENALTY, scheme="ovo", fixed_relations=None, max_iter=5),
+        "reduced": SharedStructureSVC(C, PENALTY, scheme="ovo", n_base=10, max_iter=5),
+        "11 x 11 grid": SharedStructureSearch(cv=ONE_SPLIT),
     }
 
 
@@ -67,8 +68,8 @@ def compare_reduced(name, X, y, table, n_train=800, n_trials=3):
     rivals = {
         "one-vs-rest": SharedStructureSVC(class_weight="balanced", fixed_relations=np.eye(k)),
         f"{n_pairs} pairs": SharedStructureSVC(scheme="ovo", fixed_relations=np.eye(n_pairs)),
-        "b = 10": SharedStructureSVC(scheme="ovo", n_base=10),
-        "b = 5": SharedStructureSVC(scheme="ovo", n_base=5),
+        "b = 10": SharedStructureSVC(scheme="ovo", n_base=10, max_iter=5),
+        "b = 5": SharedStructureSVC(scheme="ovo", n_base=5, max_iter=5),
     }
     for label, machine in rivals.items():
         best = (0.0, 0.0)

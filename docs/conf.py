@@ -37,7 +37,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "show_memory": False,
 }
-exclude_patterns = ["_build", "evidence.md", "*/*.ipynb", "gallery/*.py", "explained/*.py", "*/*.md5"]
+exclude_patterns = ["_build", "evidence.md", "figures/*", "*/*.ipynb", "gallery/*.py", "explained/*.py", "*/*.md5"]
 html_theme = "pydata_sphinx_theme"
 html_title = "Polymargin"
 suppress_warnings = ["config.cache"]

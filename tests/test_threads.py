@@ -1,9 +1,13 @@
-"""Rows in threads: every row is in one range, results come in order, errors come through."""
+"""Rows in threads: every row is in one range, results come in order, errors come through; the threads of BLAS."""
+
+import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from polymargin.threads import over_ranges
+from polymargin import MulticategorySVC
+from polymargin.threads import LARGE_ENTRIES, large_products, one_blas_thread, over_ranges
 
 
 @pytest.mark.parametrize("n", [0, 1, 19, 20, 39, 40, 61, 1000])
@@ -17,3 +21,75 @@ def test_ranges_cover_the_rows_in_order(threads, n):
 def test_an_error_in_a_thread_is_raised(threads):
     with pytest.raises(ZeroDivisionError):
         over_ranges(lambda part: 1 // part.start, 1000)
+
+
+@pytest.fixture
+def blas_threads():
+    """Let BLAS have three threads; return what tells how many it has."""
+    if not threadpool_info_of_blas():
+        pytest.skip("threadpoolctl knows no BLAS here")
+    with threadpool_limits(3, user_api="blas"):
+        yield lambda: {library["num_threads"] for library in threadpool_info_of_blas()}
+
+
+def threadpool_info_of_blas():
+    return [library for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("first_leaves", [True, False])
+def test_nothing_is_left_limited_in_whatever_order_threads_leave(blas_threads, first_leaves):
+    before = blas_threads()
+    inside, leave = threading.Barrier(2), threading.Event()
+
+    def other():
+        with one_blas_thread():
+            inside.wait()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    with one_blas_thread():
+        thread.start()
+        inside.wait()
+        assert blas_threads() == {1}
+        with large_products(LARGE_ENTRIES):
+            assert blas_threads() == {1}, "another thread wants the limit"
+        if not first_leaves:
+            leave.set()
+            thread.join()
+            assert blas_threads() == {1}
+    leave.set()
+    thread.join()
+    assert blas_threads() == before
+
+
+def test_large_products_have_all_threads_and_small_ones_one(blas_threads):
+    before = blas_threads()
+    with large_products(LARGE_ENTRIES):
+        assert blas_threads() == before
+    with one_blas_thread():
+        with one_blas_thread(), large_products(LARGE_ENTRIES):
+            assert blas_threads() == before
+        assert blas_threads() == {1}
+        with large_products(LARGE_ENTRIES - 1):
+            assert blas_threads() == {1}
+        with pytest.raises(ZeroDivisionError), large_products(LARGE_ENTRIES):
+            raise ZeroDivisionError
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_fits_have_one_thread_and_leave_what_was(blas_threads):
+    seen = []
+
+    def kernel(X, Y):
+        seen.append(blas_threads())
+        return np.exp(-np.square(X[:, None] - Y).sum(axis=2))
+
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    before = blas_threads()
+    MulticategorySVC(kernel=kernel).fit(X, y)
+    assert seen[0] == {1}
+    assert blas_threads() == before
+    with pytest.raises(ValueError, match="C must"):
+        MulticategorySVC(C=-1.0).fit(X, y)
+    assert blas_threads() == before

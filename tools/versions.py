@@ -1,9 +1,10 @@
 """Run the tests with the oldest versions of all dependencies that pyproject.toml allows, and with the newest.
 
-python -m tools.versions [--python PYTHON ...] [--only oldest|newest] [--dry-run] [-- PYTEST ARGUMENTS]
+python -m tools.versions [--python PYTHON] [--only oldest|newest] [--quick] [--dry-run] [--keep FOLDER] [-- ...]
 
-Every run has an environment of its own in a temporary folder, with the package built from the sdist. The
-interpreters are commands such as python3.11; by default the one that runs this script. To be run once per release.
+Every run has an environment of its own, with the package built from the sdist, in a folder that is temporary
+unless it is to be kept. The interpreters are commands such as python3.11; by default the one that runs this
+script. What follows -- is for pytest. To be run once per release.
 """
 
 import argparse
@@ -16,6 +17,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 EXTRA = "test"
+QUICK = (
+    "tests/contract/test_estimators.py",
+    "tests/test_persistence.py",
+    "tests/export",
+    "tests/cli",
+    "tests/distributed",
+    "tests/report/test_build.py",
+    "tests/reference",
+    "tests/solvers/sparse",
+)
+"""Tests that meet every dependency: scikit-learn, skops, ONNX, pandas and the terminal, Dask, solvers, HiGHS."""
+
 REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(\[(?P<extras>[^\]]*)\])?(>=(?P<oldest>[0-9.]+))?$")
 
 
@@ -49,28 +62,26 @@ def run(*command: object) -> int:
     return subprocess.run([str(word) for word in command], cwd=ROOT).returncode
 
 
-def try_versions(python: str, which: str, pins: dict[str, str], pytest: list[str], *, dry_run: bool) -> bool:
-    """Install in a new environment and run the tests; tell whether all went well."""
-    with tempfile.TemporaryDirectory(prefix="polymargin-versions-") as name:
-        folder = Path(name)
-        constraints = folder / "constraints.txt"
-        lines = [f"{package}=={version}.*" for package, version in pins.items()] if which == "oldest" else []
-        constraints.write_text("\n".join(lines) + "\n")
-        if run(python, "-m", "venv", folder / "env") or run(
-            folder / "env/bin/python", "-m", "pip", "install", "--quiet", "build"
-        ):
-            return False
-        inner = folder / "env/bin/python"
-        if run(inner, "-m", "build", "--sdist", "--outdir", folder):
-            return False
-        (sdist,) = folder.glob("*.tar.gz")
-        install = [inner, "-m", "pip", "install", "--upgrade", "--quiet", "-c", constraints]
-        if run(*install, *(["--dry-run"] if dry_run else []), f"{sdist}[{EXTRA}]"):
-            return False
-        if dry_run:
-            return True
-        run(inner, "-m", "pip", "list")
-        return run(inner, "-m", "pytest", "-q", *pytest) == 0
+def try_versions(
+    python: str, which: str, pins: dict[str, str], pytest: list[str], folder: Path, *, dry_run: bool
+) -> bool:
+    """Install in a new environment in a folder and run the tests; tell whether all went well."""
+    constraints = folder / "constraints.txt"
+    lines = [f"{package}=={version}.*" for package, version in pins.items()] if which == "oldest" else []
+    constraints.write_text("\n".join(lines) + "\n")
+    inner = folder / "env/bin/python"
+    if run(python, "-m", "venv", folder / "env") or run(inner, "-m", "pip", "install", "--quiet", "build"):
+        return False
+    if run(inner, "-m", "build", "--sdist", "--outdir", folder):
+        return False
+    (sdist,) = folder.glob("*.tar.gz")
+    install = [inner, "-m", "pip", "install", "--upgrade", "--quiet", "-c", constraints]
+    if run(*install, *(["--dry-run"] if dry_run else []), f"{sdist}[{EXTRA}]"):
+        return False
+    if dry_run:
+        return True
+    run(inner, "-m", "pip", "list")
+    return run(inner, "-m", "pytest", "-q", *pytest) == 0
 
 
 def main() -> int:
@@ -79,14 +90,22 @@ def main() -> int:
     parser.add_argument("--python", nargs="+", default=[sys.executable], help="interpreters")
     parser.add_argument("--only", choices=["oldest", "newest"], help="one of the two")
     parser.add_argument("--dry-run", action="store_true", help="see whether versions can be had together, no more")
+    parser.add_argument("--quick", action="store_true", help="only tests that meet the dependencies most")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder to keep the environments in")
     parser.add_argument("pytest", nargs="*", help="what pytest is told")
     given = parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     pins = requirements(project, EXTRA)
+    pytest = [*(QUICK if given.quick else ()), *given.pytest]
     verdicts = {}
-    for python in given.python:
-        for which in [given.only] if given.only else ["oldest", "newest"]:
-            verdicts[python, which] = try_versions(python, which, pins, given.pytest, dry_run=given.dry_run)
+    with tempfile.TemporaryDirectory(prefix="polymargin-versions-") as temporary:
+        for at, python in enumerate(given.python):
+            for which in [given.only] if given.only else ["oldest", "newest"]:
+                folder = (given.keep or Path(temporary)) / f"{at}-{which}"
+                folder.mkdir(parents=True)
+                verdicts[python, which] = try_versions(
+                    python, which, pins, pytest, folder.resolve(), dry_run=given.dry_run
+                )
     for (python, which), passed in verdicts.items():
         print(f"{'passed' if passed else 'FAILED':>7}  {python}, {which} versions")
     return 0 if all(verdicts.values()) else 1

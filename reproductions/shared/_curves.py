@@ -85,7 +85,7 @@ def sharing(rows: Split, penalties: np.ndarray, **options: Any) -> Any:
     together = np.concatenate([rows.train, rows.tuning])
     cut = len(rows.train)
     fold = (np.arange(cut), np.arange(cut, len(together)))
-    machine = SharedStructureSVC(**rows.kernel, **options)
+    machine = SharedStructureSVC(**{"max_iter": 5, **rows.kernel, **options})
     search = SharedStructureSearch(machine, Cs=penalties, relation_penalties=penalties, cv=[fold])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

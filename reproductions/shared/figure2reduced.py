@@ -27,7 +27,7 @@ def repetition(context: Context) -> Mapping[Key, float]:
             for C in Cs:
                 for penalty in penalties:
                     machine = SharedStructureSVC(
-                        C, penalty, scheme="ovo", n_base=n_base, random_state=0, **rows.kernel
+                        C, penalty, scheme="ovo", n_base=n_base, max_iter=5, random_state=0, **rows.kernel
                     )
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore", ConvergenceWarning)

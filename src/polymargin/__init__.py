@@ -11,6 +11,7 @@ from typing import Any as _Any
 if _TYPE_CHECKING:
     from polymargin import datasets, distributed, export, inspection, persistence, report
     from polymargin.compression import Compression, compress
+    from polymargin.costs import costs_to_utility, utility_to_costs
     from polymargin.estimators.multicategory import MulticategorySVC
     from polymargin.estimators.proximal import ProximalSVC
     from polymargin.estimators.refinement import NewtonRefinement
@@ -24,12 +25,25 @@ if _TYPE_CHECKING:
     from polymargin.selection.budget import BudgetSearch
     from polymargin.selection.criteria import gacv, loo
     from polymargin.selection.decisions import Decider
+    from polymargin.selection.labels import (
+        CleaningEffect,
+        LabelSuspicion,
+        NoiseMatrix,
+        clean_and_refit,
+        suspect_labels,
+    )
     from polymargin.selection.multicategory import MarginSearch
     from polymargin.selection.prediction_sets import PredictionSetClassifier
     from polymargin.selection.probabilities import ProbabilityClassifier
     from polymargin.selection.proximal import ProximalSVCCV, proximal_path
     from polymargin.selection.rejection import RejectOptionClassifier
-    from polymargin.selection.scoring import expected_cost, make_cost_scorer
+    from polymargin.selection.robust import RobustSearch
+    from polymargin.selection.scoring import (
+        expected_cost,
+        expected_utility,
+        make_cost_scorer,
+        make_utility_scorer,
+    )
     from polymargin.selection.shared import SharedStructureSearch, TraceNormPath, trace_norm_path
     from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
     from polymargin.selection.stability import Stability, stability_selection
@@ -38,13 +52,16 @@ if _TYPE_CHECKING:
 _PLACES = {
     "BudgetSearch": "selection.budget",
     "Certificate": "problems.certificate",
+    "CleaningEffect": "selection.labels",
     "Compression": "compression",
     "Decider": "selection.decisions",
     "ElasticNetPenalty": "problems.penalties",
     "GroupLassoPenalty": "problems.penalties",
+    "LabelSuspicion": "selection.labels",
     "MarginSearch": "selection.multicategory",
     "MulticategorySVC": "estimators.multicategory",
     "NewtonRefinement": "estimators.refinement",
+    "NoiseMatrix": "selection.labels",
     "PredictionSetClassifier": "selection.prediction_sets",
     "ProbabilityClassifier": "selection.probabilities",
     "ProximalSVC": "estimators.proximal",
@@ -52,6 +69,7 @@ _PLACES = {
     "ReinforcedLoss": "problems.hinge",
     "RejectOptionClassifier": "selection.rejection",
     "RobustSVC": "estimators.robust",
+    "RobustSearch": "selection.robust",
     "SharedStructureSVC": "estimators.shared",
     "SharedStructureSearch": "selection.shared",
     "SparsePath": "selection.sparse",
@@ -61,15 +79,21 @@ _PLACES = {
     "Trace": "solvers.trace",
     "TraceNormPath": "selection.shared",
     "TraceNormSVC": "estimators.trace_norm",
+    "clean_and_refit": "selection.labels",
     "compress": "compression",
+    "costs_to_utility": "costs",
     "expected_cost": "selection.scoring",
+    "expected_utility": "selection.scoring",
     "gacv": "selection.criteria",
     "loo": "selection.criteria",
     "make_cost_scorer": "selection.scoring",
+    "make_utility_scorer": "selection.scoring",
     "proximal_path": "selection.proximal",
     "sparse_path": "selection.sparse",
     "stability_selection": "selection.stability",
+    "suspect_labels": "selection.labels",
     "trace_norm_path": "selection.shared",
+    "utility_to_costs": "costs",
 }
 """The module of every public name."""
 
@@ -80,13 +104,16 @@ __version__ = _version("polymargin")
 __all__ = [
     "BudgetSearch",
     "Certificate",
+    "CleaningEffect",
     "Compression",
     "Decider",
     "ElasticNetPenalty",
     "GroupLassoPenalty",
+    "LabelSuspicion",
     "MarginSearch",
     "MulticategorySVC",
     "NewtonRefinement",
+    "NoiseMatrix",
     "PredictionSetClassifier",
     "ProbabilityClassifier",
     "ProximalSVC",
@@ -94,6 +121,7 @@ __all__ = [
     "ReinforcedLoss",
     "RejectOptionClassifier",
     "RobustSVC",
+    "RobustSearch",
     "SharedStructureSVC",
     "SharedStructureSearch",
     "SparsePath",
@@ -103,21 +131,27 @@ __all__ = [
     "Trace",
     "TraceNormPath",
     "TraceNormSVC",
+    "clean_and_refit",
     "compress",
+    "costs_to_utility",
     "datasets",
     "distributed",
     "expected_cost",
+    "expected_utility",
     "export",
     "gacv",
     "inspection",
     "loo",
     "make_cost_scorer",
+    "make_utility_scorer",
     "persistence",
     "proximal_path",
     "report",
     "sparse_path",
     "stability_selection",
+    "suspect_labels",
     "trace_norm_path",
+    "utility_to_costs",
 ]
 
 

@@ -57,14 +57,20 @@ def check_real(
     return number
 
 
+MOST = 10**9
+"""Largest count of anything."""
+
+
 def check_integer(name: str, value: Any, *, at_least: int) -> int:
-    """Return `value` as an int, or raise if it is no integer of at least `at_least`."""
+    """Return `value` as an int, or raise if it is no integer from `at_least` to a thousand million."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise TypeError(
             f"{name} must be an integer of at least {at_least}, got {value!r} of type {type(value).__name__}."
         )
     if value < at_least:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+    if int(value) > MOST:
+        raise ValueError(f"{name} must be at most {MOST}, got an integer of {len(str(value))} digits.")
     return int(value)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.checks import check_magnitudes
+from polymargin.checks import check_choice, check_magnitudes
+
+CONVERSIONS = ("rows", "paper")
 
 COST_FORMS = (
     "an array (n_classes, n_classes) in the order of classes_, a pandas DataFrame labelled by classes, "
@@ -125,18 +127,90 @@ def resolve_utility(utility: Any, classes: NDArray) -> NDArray[np.float64]:
     return matrix
 
 
-def utility_of_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Convert costs to utilities: the largest cost of each row less its costs.
+def utility_of_costs(costs: NDArray[np.float64], conversion: str = "rows") -> NDArray[np.float64]:
+    """Convert costs to utilities: the largest cost of each row, or by the paper's (9) of all, less the costs.
 
-    It is (9) of Liu, Wu & He, ``max(costs) - costs``, less the minimum of each row. What is taken off a row
+    Ours is (9) of Liu, Wu & He, ``max(costs) - costs``, less the minimum of each row. What is taken off a row
     changes no Bayes rule, and what is left draws the machine less towards zero scores.
+    """
+    largest = costs.max() if conversion == "paper" else costs.max(axis=1, keepdims=True)
+    return largest - costs
 
-    >>> utility_of_costs(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]]))
+
+def costs_to_utility(cost_matrix: Any, *, classes: Any = None, conversion: str = "rows") -> NDArray[np.float64]:
+    """Convert costs of errors to utilities of predictions, which have the same Bayes rule.
+
+    Parameters
+    ----------
+    cost_matrix : array-like, DataFrame, dict or "ordinal"
+        Costs, as the estimators take them; a dict or "ordinal" needs `classes`.
+    classes : array-like of shape (n_classes,) or None, default=None
+        The classes; None: as many as the array has rows, or the rows of the DataFrame.
+    conversion : {"rows", "paper"}, default="rows"
+        "rows": the largest cost of each row less its costs, so that the worst prediction for a class is worth
+        nothing. "paper": (9) of Liu, Wu & He, the largest of all costs less the costs.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+
+    Examples
+    --------
+    >>> from polymargin import costs_to_utility, utility_to_costs
+    >>> costs = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]]
+    >>> costs_to_utility(costs)
     array([[2., 1., 0.],
            [0., 1., 0.],
            [0., 4., 5.]])
+    >>> costs_to_utility(costs, conversion="paper")[0]
+    array([5., 4., 3.])
+    >>> utility_to_costs(costs_to_utility(costs))
+    array([[0., 1., 2.],
+           [1., 0., 1.],
+           [5., 1., 0.]])
     """
-    return costs.max(axis=1, keepdims=True) - costs
+    check_choice("conversion", conversion, CONVERSIONS)
+    known = _classes_of(cost_matrix, classes, "cost_matrix")
+    return utility_of_costs(resolve_cost_matrix(cost_matrix, known), conversion)
+
+
+def utility_to_costs(utility: Any, *, classes: Any = None) -> NDArray[np.float64]:
+    """Convert utilities of predictions to costs of errors: what is lost against predicting the own class.
+
+    It undoes both conversions of :func:`costs_to_utility`.
+
+    Parameters
+    ----------
+    utility : array-like, DataFrame, dict or "ordinal"
+        Utilities, as `RobustSVC` takes them; a dict or "ordinal" needs `classes`. None may be above that of the
+        own class.
+    classes : array-like of shape (n_classes,) or None, default=None
+        The classes; None: as many as the array has rows, or the rows of the DataFrame.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+    """
+    known = _classes_of(utility, classes, "utility")
+    matrix = resolve_utility(utility, known)
+    costs = matrix.diagonal()[:, None] - matrix
+    if costs.min() < 0:
+        true, predicted = np.argwhere(costs < 0)[0]
+        raise ValueError(
+            f"utility must be largest for the own class to be converted to costs, got {matrix[true, predicted]:g} "
+            f"for predicting {known[predicted]} and {matrix[true, true]:g} for predicting {known[true]} rightly."
+        )
+    return costs
+
+
+def _classes_of(matrix: Any, classes: Any, name: str) -> NDArray:
+    if classes is not None:
+        return np.unique(np.asarray(classes))
+    if hasattr(matrix, "loc") and hasattr(matrix, "columns"):
+        return np.unique(np.asarray(matrix.index))
+    if isinstance(matrix, (str, Mapping)) or matrix is None:
+        raise ValueError(f"classes must be given where {name} is no matrix, got {name}={matrix!r}.")
+    return np.arange(len(_as_array(matrix, name)))
 
 
 def matrix_by_class(values: Any, classes: NDArray, *, name: str, fill: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -41,6 +41,7 @@ from polymargin.selection.prediction_sets import PredictionSetClassifier, _Fold
 from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.rejection import RejectOptionClassifier, StrengthCurve
+from polymargin.selection.robust import RobustSearch
 from polymargin.selection.scoring import CostScorer
 from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
@@ -70,6 +71,7 @@ TRUSTED = (
     Refinement,
     RejectOptionClassifier,
     RobustSVC,
+    RobustSearch,
     SharedStructureSVC,
     SharedStructureSearch,
     SigmoidMap,

@@ -1,20 +1,30 @@
-"""Ranges of rows in threads, for work that lets other threads run meanwhile: compiled loops, BLAS, NumPy."""
+"""Threads: ranges of rows in threads of our own, and how many BLAS may have.
+
+The threads of BLAS wait for each other by spinning. In thousands of small products on a busy machine they wait for
+most of the time, so fits give BLAS one thread, except for what is large. Compiled loops over rows run in
+threads of our own, which sleep while they wait.
+"""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import _get_threadpool_controller
 
 ROWS_OF_A_THREAD = 2**15
 """Rows below which a thread is not worth its start."""
+LARGE_ENTRIES = 2**20
+"""Entries of a matrix from which on products and factorisations gain by threads whatever else runs."""
 
 Result = TypeVar("Result")
 
 
-def over_ranges(function: Callable[[slice], Result], n_rows: int) -> list[Result]:
+def over_ranges(
+    function: Callable[[slice], Result], n_rows: int, rows_of_a_thread: int | None = None
+) -> list[Result]:
     """Return what `function` makes of consecutive ranges of `n_rows` rows, one range a thread.
 
     There are as many threads as scikit-learn's own loops have: ``OMP_NUM_THREADS`` and threadpoolctl limit them.
@@ -25,12 +35,11 @@ def over_ranges(function: Callable[[slice], Result], n_rows: int) -> list[Result
     >>> over_ranges(lambda part: part.stop - part.start, 1000)
     [1000]
     """
-    n_ranges = max(1, min(_n_threads(), n_rows // ROWS_OF_A_THREAD))
+    n_ranges = max(1, min(_n_threads(), n_rows // (rows_of_a_thread or ROWS_OF_A_THREAD)))
     if n_ranges == 1:
         return [function(slice(0, n_rows))]
     ends = [n_rows * i // n_ranges for i in range(n_ranges + 1)]
-    one_each = _get_threadpool_controller().limit(limits=1, user_api="blas")
-    with one_each, ThreadPoolExecutor(n_ranges) as threads:
+    with one_blas_thread(), ThreadPoolExecutor(n_ranges) as threads:
         return list(threads.map(function, map(slice, ends[:-1], ends[1:])))
 
 
@@ -38,3 +47,70 @@ def _n_threads() -> int:
     """Return how many threads to use: beside the main thread one, as who started another has shared the work."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     return _openmp_effective_n_threads() if in_main_thread else 1
+
+
+class _BlasLimit(threading.local):
+    """The limit of BLAS's threads that a thread has set, where it has.
+
+    Most builds of BLAS have one pool for the process, some one per thread. Who finds more than one thread sets the
+    limit, and restores what was before when it leaves; who finds one has nothing to do. So nothing stays limited,
+    in whatever order threads come and go.
+    """
+
+    limiter: Any = None
+    depth = 0
+
+    def set(self) -> None:
+        """Let BLAS have one thread, unless it has."""
+        blas = [library for library in _get_threadpool_controller().lib_controllers if library.user_api == "blas"]
+        if any(library.num_threads != 1 for library in blas):
+            self.limiter = _get_threadpool_controller().limit(limits=1, user_api="blas")
+            self.limiter.__enter__()
+
+    def restore(self) -> None:
+        """Let BLAS have what it had, if this thread has limited it."""
+        limiter, self.limiter = self.limiter, None
+        if limiter is not None:
+            limiter.__exit__(None, None, None)
+
+
+_limit = _BlasLimit()
+_lock = threading.Lock()
+_limited: set[int] = set()
+"""The threads that want the limit."""
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS have one thread; may be nested, and entered by several threads."""
+    with _lock:
+        if _limit.depth == 0:
+            _limited.add(threading.get_ident())
+            _limit.set()
+        _limit.depth += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _limit.depth -= 1
+            if _limit.depth == 0:
+                _limit.restore()
+                _limited.discard(threading.get_ident())
+
+
+@contextmanager
+def large_products(entries: float) -> Iterator[None]:
+    """Let BLAS have its usual threads for matrices of so many entries, if these are many.
+
+    For use within `one_blas_thread`; where other threads are within it as well, each keeps to its one.
+    """
+    with _lock:
+        lifted = entries >= LARGE_ENTRIES and _limited == {threading.get_ident()}
+        if lifted:
+            _limit.restore()
+    try:
+        yield
+    finally:
+        with _lock:
+            if lifted:
+                _limit.set()

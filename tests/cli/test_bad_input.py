@@ -121,8 +121,16 @@ def test_costs_and_priors(fit, tmp_path):
     assert "does not exist" in fit("data.csv", good(), "--costs", tmp_path / "in" / "none.csv")
     assert "is a folder" in fit("data.csv", good(), "--costs", tmp_path / "in")
     assert "--costs cannot act in the training of --method proximal" in with_costs(
-        "true,predicted,cost\n0,1,2\n", "--method", "proximal", code=2
+        "true,predicted,cost\n0,1,2\n", "--method", "proximal", "--costs-in", "training", code=2
     )
+    assert "--reject excludes" in with_costs(
+        "true,predicted,cost\n0,1,2\n", "--costs-in", "both", "--reject", code=2
+    )
+    assert "--priors act in the training" in with_costs(
+        "true,predicted,cost\n0,1,2\n", "--costs-in", "decisions", "--priors", "0=0.5,1=0.25,2=0.25", code=2
+    )
+    assert "give --costs" in fit("data.csv", good(), "--costs-in", "both", code=2)
+    assert "--sets must be a probability" in fit("data.csv", good(), "--sets", "1.5", code=2)
     for priors, problem in [
         ("0=0.5,1=0.5", "missing: [2]"),
         ("0=0.5,1=0.5,2=0.5", "must sum to one, got a sum of 1.5"),

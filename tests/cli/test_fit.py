@@ -17,7 +17,20 @@ def test_a_csv_with_quotes_spaces_and_unicode(trees, tmp_path):
     costs = tmp_path / "costs.csv"
     costs.write_text('true,"Eiche, rot","Buche ""alt""",楓\n楓,5,5,0\n"Buche ""alt""",1,0,1\n"Eiche, rot",0,1,1\n')
     target = "  art "
-    done = run("fit", data, "--target", target, "--method", "multicategory", "--costs", costs, "--save", model)
+    done = run(
+        "fit",
+        data,
+        "--target",
+        target,
+        "--method",
+        "multicategory",
+        "--costs",
+        costs,
+        "--costs-in",
+        "training",
+        "--save",
+        model,
+    )
     for text in ("MulticategorySVC", "global optimum", "expected cost", 'Buche "alt"', "楓", str(model)):
         assert text in done.stdout
     assert done.stderr == ""
@@ -108,14 +121,37 @@ def test_costs_change_the_decisions(iris, tmp_path, capsys):
     """The error that costs a hundred times as much is not made any more."""
     costs = tmp_path / "costs.csv"
     costs.write_text("true,predicted,cost\nversicolor,virginica,100\n")
-    for method in ("multicategory", "sparse", "robust"):
+    cases = [(method, "training") for method in ("multicategory", "sparse", "robust")]
+    for method, where in [*cases, ("multicategory", "both"), ("multicategory", None), ("proximal", None)]:
         arguments = ("fit", iris, "--target", "species", "--method", method, "--test", iris)
         plain = accept(capsys, *arguments)
-        careful = accept(capsys, *arguments, "--costs", costs)
+        careful = accept(capsys, *arguments, "--costs", costs, *(() if where is None else ("--costs-in", where)))
+        assert ("the class of least expected cost, by probabilities" in careful) == (where != "training")
         confusion = careful.partition("true classes by predicted ones")[2]
         row = next(line for line in confusion.splitlines() if line.startswith("  versicolor"))
         assert row.split()[-1] == ".", careful
         assert plain != careful
+
+
+def test_probabilities_and_sets_are_predicted(iris, tmp_path, capsys):
+    model, out = tmp_path / "model.skops", tmp_path / "out.csv"
+    fit = ("fit", iris, "--target", "species", "--method", "multicategory", "--save", model)
+    shown = accept(capsys, *fit, "--probabilities")
+    assert "the most probable class, by probabilities from left-out scores" in shown
+    assert "log loss" in shown
+    accept(capsys, "predict", model, iris, "--out", out)
+    table = pd.read_csv(out)
+    names = [f"probability {kind}" for kind in ("setosa", "versicolor", "virginica")]
+    np.testing.assert_allclose(table[names].sum(axis=1), 1.0)
+    assert "set" not in table.columns
+    assert (table[names].idxmax(axis=1) == "probability " + table["prediction"]).all()
+    shown = accept(capsys, *fit, "--sets", "0.99")
+    assert "hold the true class (asked for 0.99)" in shown
+    accept(capsys, "predict", model, iris, "--out", out)
+    sets = pd.read_csv(out, keep_default_na=False)["set"].str.split(" | ", regex=False)
+    held = [kind in members for kind, members in zip(pd.read_csv(iris)["species"], sets, strict=True)]
+    assert np.mean(held) > 0.95
+    assert (sets.str.len() > 1).any()
 
 
 def test_priors_reach_the_machine(iris, tmp_path, capsys):

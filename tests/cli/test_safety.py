@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from polymargin import persistence
+from polymargin.cli import main
 from tests.cli.commands import COMMAND, accept, run
 
 
@@ -107,3 +108,37 @@ def test_a_closed_pipe_is_no_crash(iris, tmp_path, capsys):
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stdout.startswith("row,prediction,")
     assert done.stderr == ""
+
+
+def hostile(tmp_path):
+    """Return a file whose labels and names command a terminal, or a spreadsheet."""
+    data = tmp_path / "data.csv"
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a\x1b[31m", "b"])
+    frame.assign(y=np.array(["=1+1", "\x1b[2Jgone", "plain"])[np.arange(60) % 3]).to_csv(data, index=False)
+    return data
+
+
+def test_control_characters_in_names_and_labels_never_reach_the_terminal(tmp_path, capsys):
+    data, model = hostile(tmp_path), tmp_path / "m.skops"
+    shown = accept(capsys, "fit", data, "--target", "y", "--method", "proximal", "--save", model)
+    assert "\x1b" not in shown
+    assert "\\x1b[2Jgone" in shown
+    for arguments in (
+        ("fit", data, "--target", "\x1b[31mno"),
+        ("fit", tmp_path / "\x1b[31mnowhere.csv", "--target", "y"),
+        ("predict", model, data, "--keep", "\x1b[31mno"),
+    ):
+        capsys.readouterr()
+        assert main([str(argument) for argument in arguments]) != 0
+        assert "\x1b" not in capsys.readouterr().err
+
+
+def test_safe_csv_keeps_formulas_from_spreadsheets(tmp_path, capsys):
+    data, model = hostile(tmp_path), tmp_path / "m.skops"
+    accept(capsys, "fit", data, "--target", "y", "--method", "proximal", "--save", model)
+    for options, prefix in (((), ""), (("--safe-csv",), "'")):
+        out = tmp_path / "out.csv"
+        accept(capsys, "predict", model, data, "--out", out, *options)
+        table = pd.read_csv(out)
+        assert set(table["prediction"]) <= {f"{prefix}=1+1", "\x1b[2Jgone", "plain"}
+        assert table["score plain"].dtype == np.float64

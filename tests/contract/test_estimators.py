@@ -20,6 +20,7 @@ from polymargin import (
     MarginSearch,
     MulticategorySVC,
     ProximalSVC,
+    RobustSearch,
     RobustSVC,
     SharedStructureSVC,
     SparseSVC,
@@ -61,7 +62,13 @@ def not_for(estimator):
 
 
 @parametrize_with_checks(
-    [*MULTICATEGORY, *GENERAL, MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0])], expected_failed_checks=not_for
+    [
+        *MULTICATEGORY,
+        *GENERAL,
+        MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0]),
+        RobustSearch(RobustSVC(starts=("utility",)), Cs=[0.1], cv=2),
+    ],
+    expected_failed_checks=not_for,
 )
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from polymargin import ProximalSVC
+from polymargin import ProximalSVC, ProximalSVCCV
 from tests.simulate import blobs
 
 CLASSES = np.array(["ash", "birch", "cedar", "dogwood"])
@@ -326,3 +326,33 @@ def test_labels_may_be_integers_of_any_kind_and_range():
         model = ProximalSVC().fit(np.tile(X, (7, 1)), names[np.tile(labels, 7)])
         np.testing.assert_array_equal(model.classes_, names)
         assert model.classes_.dtype == dtype
+
+
+@pytest.mark.parametrize("given", [{"kernel": "linear"}, {"kernel": "rbf"}, {"balance": False, "refine": False}])
+def test_class_weights_are_sample_weights(given):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:130], y[:130]
+    by_hand = np.array([3.0, 1.0, 0.5])[y]
+    weighted = ProximalSVC(class_weight={0: 3.0, 2: 0.5}, **given).fit(X, y)
+    same = ProximalSVC(**given).fit(X, y, sample_weight=by_hand)
+    np.testing.assert_array_equal(weighted.decision_function(X), same.decision_function(X))
+    counts = np.bincount(y)
+    balanced = ProximalSVC(class_weight="balanced", **given).fit(X, y)
+    same = ProximalSVC(**given).fit(X, y, sample_weight=(len(y) / (3 * counts))[y])
+    np.testing.assert_array_equal(balanced.decision_function(X), same.decision_function(X))
+
+
+def test_class_weights_in_streams():
+    X, y = load_iris(return_X_y=True)
+    weights = {0: 3.0, 2: 0.5}
+    whole = ProximalSVC(class_weight=weights, refine=False).fit(X, y)
+    stream = ProximalSVC(class_weight=weights, refine=False)
+    for part in (slice(0, None, 2), slice(1, None, 2)):
+        stream.partial_fit(X[part], y[part], classes=[0, 1, 2])
+    np.testing.assert_allclose(stream.coef_, whole.coef_, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"partial_fit sees some of the rows .* got 'balanced'"):
+        ProximalSVC(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="forget sees some"):
+        ProximalSVC(class_weight="balanced").fit(X, y).forget(X[:3], y[:3])
+    with pytest.raises(ValueError, match="must be None in ProximalSVCCV"):
+        ProximalSVCCV(ProximalSVC(class_weight=weights)).fit(X, y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge
 
 from polymargin import SharedStructureSVC
@@ -166,12 +167,25 @@ def test_without_constraints_the_optimum_is_global_and_balanced(data):
 
 def test_early_stop_is_told_without_a_warning_and_may_be_continued(data):
     X, y = data
-    short = SharedStructureSVC(0.5, 20.0).fit(X, y)
+    short = SharedStructureSVC(0.5, 20.0, max_iter=5).fit(X, y)
     assert (short.n_iter_, short.converged_, short.certificate_.kind) == (5, False, "stationary")
     assert np.all(np.diff(short.history_) <= 0)
     long = SharedStructureSVC(0.5, 20.0, max_iter=-1, tol=1e-6).fit(X, y)
     assert long.converged_
     assert long.certificate_.primal < short.certificate_.primal
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scheme": "ovo"}, {"constraint": "symmetric"}, {"constraint": "psd"}, {"bounds": (0, 1)}, {"n_base": 4}],
+    ids=str,
+)
+def test_defaults_reach_their_tolerance_on_the_digits(options):
+    X, y = load_digits(return_X_y=True)
+    model = SharedStructureSVC(**options).fit(X[::3] / 16, y[::3])
+    assert model.converged_
+    assert model.certificate_.gap <= 1e-8
+    assert np.all(np.diff(model.history_) <= 1e-14 * model.history_[0])
 
 
 @pytest.mark.parametrize("constraint", [None, "symmetric", "psd", "nonnegative"])

@@ -21,6 +21,7 @@ from polymargin import (
     MarginSearch,
     MulticategorySVC,
     NewtonRefinement,
+    PredictionSetClassifier,
     ProbabilityClassifier,
     ProximalSVC,
     ProximalSVCCV,
@@ -77,6 +78,7 @@ def agree(model, data, most_ties=2):
         assert agreement.n_rows == 1000
         assert len(agreement.ties) <= most_ties, agreement
         assert agreement.holds, agreement
+        assert agreement.difference <= agreement.tolerance, agreement
     return graph
 
 
@@ -137,6 +139,35 @@ def test_probabilities(method, costly, data):
         agreement = compare(model, graph, rows)
         assert len(agreement.ties) <= (0 if method != "isotonic" else 200), agreement
         assert agreement.holds, agreement
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("coverage_of", ["all", "class"])
+@pytest.mark.parametrize(("cv", "form"), [(None, "plus"), (3, "plus"), (3, "minmax")])
+@pytest.mark.parametrize("misfit", ["lac", "aps", "raps"])
+def test_prediction_sets(misfit, cv, form, coverage_of, data):
+    X, y, rows = DATA[data]()
+    inner = PredictionSetClassifier(
+        ProximalSVC(), misfit=misfit, cv=cv, form=form, coverage_of=coverage_of, method="vector", coverage=0.8
+    )
+    model = make_pipeline(StandardScaler(), inner).fit(X, y)
+    for precision in PRECISIONS:
+        graph = to_onnx(model, X, precision=precision)
+        assert [output.name for output in graph.graph.output] == ["label", "probabilities", "sets"]
+        agreement = compare(model, graph, rows)
+        # The last classes of rows that are easy have sums of 1 to within 1e-6, like those of left-out rows.
+        assert len(agreement.ties) <= (5 if misfit == "lac" else 60), agreement
+        assert agreement.holds, agreement
+
+
+def test_sets_that_differ_are_noticed():
+    X, y, rows = digits()
+    model, other = (
+        PredictionSetClassifier(ProximalSVC(), coverage=c, method="vector").fit(X, y) for c in (0.5, 0.99)
+    )
+    agreement = compare(model, to_onnx(other, X), rows)
+    assert agreement.difference < 1e-10  # the probabilities are the same
+    assert len(agreement.different) > 0
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -236,7 +267,9 @@ class TestBadInput:
             to_onnx(MulticategorySVC(), np.ones((1, 2)))
 
     @pytest.mark.parametrize("kernel", ["precomputed", lambda X, Y: X @ Y.T])
-    @pytest.mark.parametrize("wrap", [lambda model: model, make_pipeline, RejectOptionClassifier])
+    @pytest.mark.parametrize(
+        "wrap", [lambda model: model, make_pipeline, RejectOptionClassifier, PredictionSetClassifier]
+    )
     def test_kernels_without_a_form(self, kernel, wrap):
         X, y, _ = blob_rows()
         X = X @ X.T if kernel == "precomputed" else X
@@ -255,6 +288,22 @@ class TestBadInput:
         with pytest.raises(TypeError, match="X must be numbers"):
             to_onnx(ProximalSVC().fit(X, y), np.full((2, 6), "a"))
 
+    def test_columns_of_text_without_a_step_that_encodes(self):
+        X, y, _ = blob_rows()
+        frame = pd.DataFrame(X, columns=list("abcdef"))
+        model = RejectOptionClassifier(ProximalSVC()).fit(frame, y)
+        with pytest.raises(TypeError, match="X must be numbers, got the column 'c' of type"):
+            to_onnx(model, frame.assign(c="oak"))
+
+    def test_columns_of_another_name_or_order(self):
+        X, y, _ = blob_rows()
+        frame = pd.DataFrame(X, columns=list("abcdef"))
+        model = ProximalSVC().fit(frame, y)
+        with pytest.raises(ValueError, match="fitted with, but it lacks 'b'"):
+            to_onnx(model, frame.rename(columns={"b": "g"}))
+        with pytest.raises(ValueError, match="has them in another order"):
+            to_onnx(model, frame[list("bacdef")])
+
     def test_unknown_precision(self):
         X, y, _ = blob_rows()
         with pytest.raises(ValueError, match="precision must be"):
@@ -264,5 +313,7 @@ class TestBadInput:
         X, y, _ = blob_rows()
         with pytest.raises(ValueError, match="SVC has no ONNX form here"):
             to_onnx(RejectOptionClassifier(SVC()).fit(X, y), X)
+        with pytest.raises(ValueError, match="SVC has no ONNX form here"):
+            to_onnx(PredictionSetClassifier(SVC()).fit(X, y), X)
         with pytest.raises(ValueError, match="ProbabilityClassifier has no ONNX form here"):
             to_onnx(RejectOptionClassifier(ProbabilityClassifier(ProximalSVC()), cv=3).fit(X, y), X)

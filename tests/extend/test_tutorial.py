@@ -68,3 +68,25 @@ def test_the_new_solver_keeps_the_contract_and_finds_our_optimum():
         model = MulticategorySVC(loss=loss, fit_intercept=False, solver=solver, tol=1e-6).fit(X, y)
         ours = MulticategorySVC(loss=loss, fit_intercept=False, tol=1e-8).fit(X, y)
         assert model.certificate_.primal == pytest.approx(ours.certificate_.primal, rel=1e-5)
+
+
+def test_the_new_command_tells_what_is_proved_of_a_saved_model(tmp_path, capsys):
+    import typer
+    from typer.testing import CliRunner
+
+    from polymargin.cli import app as commands
+
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    table = "a,b,label\n" + "".join(f"{a},{b},{c}\n" for (a, b), c in zip(X, y, strict=True))
+    (tmp_path / "rows.csv").write_text(table)
+    data, model = str(tmp_path / "rows.csv"), str(tmp_path / "model.skops")
+    fit = ["fit", data, "--target", "label", "--method", "multicategory", "--C", "1", "--save", model]
+    assert commands.run(fit) == 0
+    app = typer.Typer()
+    app.command()(from_tutorial("certificate_command").certificate)
+    answer = CliRunner().invoke(app, [model])
+    assert answer.exit_code == 0
+    capsys.readouterr()
+    assert "global: primal" in answer.output
+    assert "iterations" in answer.output
+    assert CliRunner().invoke(app, [str(tmp_path / "missing")]).exit_code == 1

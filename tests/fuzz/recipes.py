@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from polymargin.problems.hinge import catalogue
+
 WRONG = (
     "None", "'nonsense'", "nan", "inf", "-1", "0", "True", "[]", "1e300", "1e-300", "object()", "2.5", "'1'",
     "np.ones(2)", "{}", "-1e30", "10**400", "np.nan * np.ones((3, 3))", "1j", "(1, 2)", "'\\x1b[31m'",
@@ -35,6 +37,7 @@ CLASSES = {
 STOPPING = {"tol": ("1e-4", "1e-8", "1e-15", "1.0", "1e-300"), "max_iter": ("-1", "1", "3", "50")}
 TIMED = {"time_limit": ("None", "0.001", "0.5")}
 LOSS = {"loss": ("'lee'", "'weston'", "'crammer'")}
+LOSSES = {"loss": (*LOSS["loss"], *(f"{name!r}" for name in catalogue.LOSSES))}
 RANDOM = {"random_state": ("0", "1", "None")}
 SHARED = {
     "C": C,
@@ -53,7 +56,7 @@ SPARSE = {
     **STOPPING,
 }
 MULTICATEGORY = {
-    "C": C, **LOSS, **KERNEL, **CLASSES, **STOPPING, **TIMED, **RANDOM,
+    "C": C, **LOSSES, **KERNEL, **CLASSES, **STOPPING, **TIMED, **RANDOM,
     "fit_intercept": ("True", "False"), "cache_size": ("1000", "0.001", "1e-9"),
 }  # fmt: skip
 PROXIMAL = {
@@ -107,6 +110,17 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
         "estimator": ("MulticategorySVC()", "ProximalSVC()", "SharedStructureSVC()"), "cv": ("None", *FOLDS),
         "target_error": ("None", "0.1", "1.0"), "coverage": ("None", "0.9"), "reject_label": ("None", "-7", "'?'"),
     },
+    "ProbabilityClassifier": {
+        "estimator": ("MulticategorySVC()", "ProximalSVC()", "RidgeClassifier()", "SharedStructureSVC()"),
+        "cv": ("None", *FOLDS), "cost_matrix": CLASSES["cost_matrix"],
+    },
+    "PredictionSetClassifier": {
+        "estimator": ("MulticategorySVC()", "ProximalSVC()", "RidgeClassifier()"), "cv": ("None", *FOLDS),
+        "coverage": ("0.9", "0.5", "1.0", "0.999999"), "coverage_of": ("'all'", "'class'"),
+    },
+    "compress": {"C": C, "kernel": ("'linear'", "'rbf'"), "max_loss": ("0.0", "0.01", "1.0", "-1.0", "nan")},
+    "Decider": {"cost_matrix": CLASSES["cost_matrix"], "priors": CLASSES["priors"],
+                "capacity": ("None", "{0: 3}", "{7: 1}", "{0: -1}")},
     "sparse_path": {
         **SPARSE, "Cs": GRID["Cs"], "adaptive": ("False", "True", "'per_variable'"), "n_Cs": ("3", "1"),
     },

@@ -163,10 +163,10 @@ def other_cases():
     yield "sparse wide", Case(SparseSVC(0.5), lambda: overlapping(40, 120, 3), 1e-8)
 
     for formulation in ("original", "fast", "sum_to_zero"):
-        shared = SharedStructureSVC(formulation=formulation)
+        shared = SharedStructureSVC(formulation=formulation, max_iter=5)
         yield f"shared {formulation}", Case(shared, lambda: overlapping(120, 4, 4), 1e-8)
     for constraint in ("symmetric", "psd", "nonnegative"):
-        shared = SharedStructureSVC(constraint=constraint)
+        shared = SharedStructureSVC(constraint=constraint, max_iter=5)
         yield f"shared {constraint}", Case(shared, lambda: overlapping(120, 4, 4), 1e-8)
     for loss in ("squared", "smoothed_hinge"):
         trace = TraceNormSVC(loss=loss, tol=1e-8)

@@ -40,7 +40,7 @@ def test_table_lists_the_strongest_pairs_first(named):
 def test_related_classes_of_the_five_class_plane_are_found():
     data = make_related_classes(400, random_state=0)
     model = SharedStructureSVC(
-        1.0, kernel="rbf", gamma=0.5, landmarks=60, class_weight="balanced", random_state=0
+        1.0, kernel="rbf", gamma=0.5, landmarks=60, class_weight="balanced", max_iter=5, random_state=0
     ).fit(data.data, data.target)
     strongest = related_classes(model, n_pairs=2)
     names = sorted(model.classes_.tolist())

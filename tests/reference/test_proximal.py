@@ -5,6 +5,7 @@ import decimal
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
 from polymargin import ProximalSVC
@@ -167,3 +168,11 @@ def test_refined_objective_is_not_above_what_a_generic_optimiser_finds(kernel, r
             assert mine.n_iter[r] <= 30
             np.testing.assert_allclose(solution(refined)[r, :-1], mine.scale[r] * z[:-1], rtol=1e-12)
             assert -refined.intercept_[r] == mine.offset[r]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
+@pytest.mark.parametrize("C", [1.0, 1e8, 1e12])
+def test_an_offset_of_the_rows_does_not_cost_the_certificate(offset, C):
+    X, y = load_iris(return_X_y=True)
+    model = ProximalSVC(C, refine=False).fit(X + offset, y)
+    assert model.converged_, model.certificate_

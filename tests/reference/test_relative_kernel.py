@@ -8,7 +8,7 @@ from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingeProblem, crammer_singer, weston_watkins
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.hinge.decomposition import Decomposition
+from polymargin.solvers.hinge.portfolio import Portfolio
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 
@@ -25,7 +25,7 @@ def machine(loss, K, labels, costs, *, weights=1.0, fit_intercept=True):
 
 
 def assert_optimal(problem):
-    solution = Decomposition().solve(problem, Settings(tol=TOL))
+    solution = Portfolio().solve(problem, Settings(tol=TOL))
     optimum = hinge_optimum(problem)
     assert solution.status is Status.SOLVED
     assert solution.certificate.within(TOL)

@@ -16,7 +16,8 @@ from polymargin.problems.robust import (
 )
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.hinge import _models, interior_point
-from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.interior_point import InteriorPoint, InteriorSequence
+from polymargin.solvers.hinge.settings import InteriorSettings
 from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
 from polymargin.solvers.robust.proximal_newton import ProximalNewton, project_on_simplices
 from tests.oracles import features_of_gram, hinge_optimum
@@ -74,7 +75,7 @@ def test_step_near_the_last_one_goes_on_from_there(seed, flipped):
     first = problem.linearise(scores)
     scores[:flipped] *= -1.0
     second = problem.linearise(scores) if flipped else first
-    solver, exactly = InteriorPoint(), Settings(tol=1e-9, max_iter=200)
+    solver, exactly = InteriorSequence(), Settings(tol=1e-9, max_iter=200)
     solver.solve(problem.convex_step(first), Settings(tol=1e-3, max_iter=200))
 
     step = problem.convex_step(second)
@@ -86,24 +87,23 @@ def test_step_near_the_last_one_goes_on_from_there(seed, flipped):
         assert solution.n_iter < InteriorPoint().solve(step, exactly, start=problem.vertices(second)).n_iter
 
 
-def test_a_start_too_near_the_last_solution_is_given_up(monkeypatch):
-    monkeypatch.setattr(interior_point, "STRETCH", 0.0)
-    monkeypatch.setattr(interior_point, "NARROWEST", 1e-7)
+def test_a_start_too_near_the_last_solution_is_given_up():
+    tuning = InteriorSettings(stretch=0.0, narrowest=1e-7)
     rng = np.random.default_rng(0)
     X, labels = blobs(rng, 200, 2, 3, spread=2.0)
     problem = RobustProblem(FeatureGram(X), np.eye(3)[labels], -0.5)
-    solver, exactly = InteriorPoint(), Settings(tol=1e-9, max_iter=200)
+    solver, exactly = InteriorSequence(tuning=tuning), Settings(tol=1e-9, max_iter=200)
     solver.solve(problem.convex_step(), exactly)
     tangent = problem.linearise(rng.normal(size=(200, 3)))
     step = problem.convex_step(tangent)
     solution = solver.solve(step, exactly, start=problem.vertices(tangent))
     from_afar = InteriorPoint().solve(step, exactly, start=problem.vertices(tangent))
     assert solution.status is Status.SOLVED
-    assert solution.n_iter >= from_afar.n_iter + interior_point.MOST_SHORT_STEPS_NEARBY
+    assert solution.n_iter >= from_afar.n_iter + tuning.short_steps_nearby
     assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7)
 
 
-def restricted_steps(monkeypatch, seed):
+def restricted_steps(monkeypatch, seed, share):
     """A solver after a first step, the next step with a few slopes changed, and the numbers of losses kept."""
     kept = []
 
@@ -112,13 +112,13 @@ def restricted_steps(monkeypatch, seed):
             super().__init__(*arguments)
             kept.append(len(self.kept))
 
-    monkeypatch.setattr(_models, "FEW_LOSSES", 50)
     monkeypatch.setattr(_models, "NearKinks", Watched)
     monkeypatch.setattr(interior_point, "NearKinks", Watched)
     rng = np.random.default_rng(seed)
     X, labels = blobs(rng, 300, 2, 3, spread=2.0)
     problem = RobustProblem(FeatureGram(X), some_utility("zeros", rng, 3)[labels], -0.5)
-    solver, scores = InteriorPoint(), rng.normal(size=(300, 3))
+    solver = InteriorSequence(tuning=InteriorSettings(few_losses=50, share=share))
+    scores = rng.normal(size=(300, 3))
     solver.solve(problem.convex_step(problem.linearise(scores)), Settings(tol=1e-6, max_iter=200))
     scores[:3] *= -1.0
     second = problem.linearise(scores)
@@ -128,8 +128,7 @@ def restricted_steps(monkeypatch, seed):
 @pytest.mark.parametrize("share", [0.02, 0.3])
 @pytest.mark.parametrize("seed", range(6))
 def test_step_restricted_to_losses_near_a_kink_is_the_step_of_all(monkeypatch, seed, share):
-    monkeypatch.setattr(interior_point, "SHARE", share)
-    problem, solver, tangent, kept = restricted_steps(monkeypatch, seed)
+    problem, solver, tangent, kept = restricted_steps(monkeypatch, seed, share)
     step = problem.convex_step(tangent)
     solution = solver.solve(step, Settings(tol=1e-9, max_iter=300), start=problem.vertices(tangent))
     assert len(kept) == 1
@@ -138,12 +137,12 @@ def test_step_restricted_to_losses_near_a_kink_is_the_step_of_all(monkeypatch, s
     assert solution.certificate.primal == pytest.approx(hinge_optimum(step), rel=1e-7, abs=1e-7)
 
 
-def test_dc_descends_by_steps_that_are_restricted(monkeypatch):
-    monkeypatch.setattr(_models, "FEW_LOSSES", 50)
+def test_dc_descends_by_steps_that_are_restricted():
+    convex = InteriorSequence(tuning=InteriorSettings(few_losses=50))
     rng = np.random.default_rng(0)
     X, labels = blobs(rng, 400, 2, 3, spread=3.0)
     problem = RobustProblem(FeatureGram(X), some_utility("dense", rng, 3)[labels], -0.5)
-    solution = DCAlgorithm(InteriorPoint(), 50).solve(problem, Settings(tol=1e-7, max_iter=200))
+    solution = DCAlgorithm(convex, 50).solve(problem, Settings(tol=1e-7, max_iter=200))
     objectives = np.array([record.primal for record in solution.history])
     assert solution.status is Status.SOLVED
     assert len(objectives) > 3
@@ -202,7 +201,7 @@ def test_objective_never_rises(seed, utility, loss, s, from_noise):
     problem = some_problem(rng, "linear", utility, loss=loss)
     problem = RobustProblem(problem.gram, problem.weight, s, problem.fit_intercept, loss)
     start = rng.normal(size=problem.weight.shape) if from_noise else None
-    solution = DCAlgorithm(InteriorPoint(), 50).solve(problem, Settings(tol=1e-8, max_iter=200), start=start)
+    solution = DCAlgorithm(InteriorSequence(), 50).solve(problem, Settings(tol=1e-8, max_iter=200), start=start)
     objectives = np.array([record.primal for record in solution.history])
     # a step may miss its minimum by its gap, and the objective rise by no more than that
     assert np.all(np.diff(objectives) <= 1e-8 * np.maximum(1.0, np.abs(objectives[:-1])))
@@ -236,7 +235,7 @@ def test_fixed_point_at_zero_scores_is_certified():
     utility = np.array([[1, 0.2, 0.3], [0.4, 1, 0.1], [0.4, 0.25, 1]])
     X, labels = blobs(np.random.default_rng(1), 60, 2, 3, spread=0.1)
     problem = RobustProblem(FeatureGram(X), utility[labels], -0.5)
-    solution = DCAlgorithm(InteriorPoint(), 20).solve(problem, Settings(tol=1e-6, max_iter=100))
+    solution = DCAlgorithm(InteriorSequence(), 20).solve(problem, Settings(tol=1e-6, max_iter=100))
     assert solution.n_iter == 1
     assert solution.certificate.within(1e-6)
     assert solution.certificate.primal == pytest.approx(utility[labels].sum(), rel=1e-6)
@@ -247,7 +246,7 @@ def test_unfinished_descent_is_not_certified():
     X, labels = blobs(rng, 200, 2, 3)
     flipped = np.where(rng.uniform(size=200) < 0.2, rng.integers(0, 3, 200), labels)
     problem = RobustProblem(FeatureGram(X), np.eye(3)[flipped], -0.5)
-    first = DCAlgorithm(InteriorPoint(), 1).solve(problem, Settings(tol=1e-6, max_iter=100))
+    first = DCAlgorithm(InteriorSequence(), 1).solve(problem, Settings(tol=1e-6, max_iter=100))
     assert first.status is Status.MAX_ITER
     assert first.certificate.gap > 1e-3
 

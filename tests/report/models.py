@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from polymargin import (
     MarginSearch,
     MulticategorySVC,
+    NewtonRefinement,
     ProximalSVC,
     ProximalSVCCV,
     RejectOptionClassifier,
@@ -38,6 +39,7 @@ OWN = {
     "robust": ("suspects",),
     "search": ("search",),
     "reject": (),
+    "refinement": (),
 }
 """Sections that only the model of a family has."""
 
@@ -67,6 +69,7 @@ def fitted(family):
         "robust": lambda: RobustSVC(C=0.1),
         "search": lambda: MarginSearch(Cs=[0.1, 1.0], gammas=[0.01, 0.1]),
         "reject": lambda: RejectOptionClassifier(MulticategorySVC(), quantile=0.8),
+        "refinement": lambda: NewtonRefinement(ProximalSVC(kernel="rbf")),
     }[family]()
     return make_pipeline(StandardScaler(), machine).fit(X, y)
 

@@ -11,7 +11,16 @@ from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polymargin import MulticategorySVC, ProximalSVC, RobustSVC, SparseSVC, expected_cost, report
+from polymargin import (
+    MulticategorySVC,
+    PredictionSetClassifier,
+    ProbabilityClassifier,
+    ProximalSVC,
+    RobustSVC,
+    SparseSVC,
+    expected_cost,
+    report,
+)
 from polymargin.report.calibration import Calibration, cross_fitted
 from polymargin.report.evidence import Evidence
 from polymargin.report.predictions import TABLE_ROWS
@@ -153,7 +162,7 @@ def test_two_and_many_classes_arrays_and_integers(k):
     data = json.loads(page.texts["report-data"])
     assert data["classes"] == [str(label) for label in range(k)]
     assert len(set(data["colours"])) == k
-    assert "ProximalSVC takes none" in page.texts["costs"]
+    assert "ProbabilityClassifier(ProximalSVC(" in page.texts["costs"]
 
 
 def test_many_rows_stay_a_small_page():
@@ -253,7 +262,8 @@ def test_classes_that_are_never_found_are_named():
 def test_the_snippet_has_the_preparation():
     X, y = load_wine(return_X_y=True)
     model = make_pipeline(StandardScaler(), MulticategorySVC()).fit(X, y)
-    assert "make_pipeline(StandardScaler(), MulticategorySVC(cost_matrix=" in report.build(model, X, y)
+    code = "make_pipeline(StandardScaler(), ProbabilityClassifier(MulticategorySVC(), cost_matrix="
+    assert code in report.build(model, X, y)
 
 
 def test_drawn_rows_are_counted():
@@ -261,3 +271,24 @@ def test_drawn_rows_are_counted():
     model = MulticategorySVC(kernel="linear").fit(X, y)
     assert "Of 178 rows an even sample of about 160 is drawn." in report.build(model, X, y)
     assert "is drawn" not in report.build(model, X[::2], y[::2])
+
+
+def test_a_model_with_probabilities_and_sets_is_shown_as_it_decides():
+    X, y = load_wine(return_X_y=True)
+    costs = {(0, 1): 30.0}
+    machine = MulticategorySVC(C=0.1)
+    probable = ProbabilityClassifier(machine, cost_matrix=costs)
+    model = make_pipeline(StandardScaler(), probable).fit(X[::2], y[::2])
+    evidence = Evidence.of(model, X[1::2], y[1::2])
+    np.testing.assert_array_equal(evidence.classes[evidence.predicted], model.predict(X[1::2]))
+    np.testing.assert_allclose(evidence.probabilities, model.predict_proba(X[1::2]), atol=1e-7)
+    assert evidence.costs[0, 1] == 30.0
+    assert evidence.expected_cost == pytest.approx(expected_cost(y[1::2], model.predict(X[1::2]), costs))
+    text = report.build(model, X[1::2], y[1::2])
+    assert "decides for the class of least expected cost" in text
+    assert "No held-out row had a say" in text
+    sections = {section["id"] for section in Page(text).all("section")}
+    assert "probabilities" in sections
+    assert "scoring" not in sections
+    sets = PredictionSetClassifier(machine, coverage=0.8).fit(X[::2], y[::2])
+    assert "asked for 80.0%" in report.build(sets, X[1::2], y[1::2])

@@ -7,11 +7,14 @@ from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 from polymargin import (
     MulticategorySVC,
+    NewtonRefinement,
     ProximalSVC,
     RejectOptionClassifier,
     SharedStructureSVC,
@@ -125,6 +128,19 @@ def test_every_kernel_and_pairs_that_vote(driver, tmp_path, kernel, machine):
 
 
 @needs_browser
+@pytest.mark.parametrize("inner", [RidgeClassifier(), make_pipeline(StandardScaler(), LinearSVC())], ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_refinements_of_other_classifiers(driver, tmp_path, inner, n_classes):
+    X, y, X_test, y_test = wine()
+    kept, kept_test = (part.isin(np.unique(y)[:n_classes]) for part in (y, y_test))
+    model = make_pipeline(StandardScaler(), NewtonRefinement(inner)).fit(X[kept], y[kept])
+    opened(driver, report.build(model, X_test[kept_test], y_test[kept_test]), tmp_path)
+    rows = X_test[kept_test][:20]
+    scores, _, _ = scored(driver, rows.to_numpy().tolist())
+    np.testing.assert_allclose(scores, scores_of(model, rows), rtol=0.0, atol=1e-6)
+
+
+@needs_browser
 def test_categories_rejection_strength_and_pushes(driver, tmp_path):
     model, frame, y = mixed_model()
     opened(driver, report.build(model, frame, y), tmp_path)
@@ -173,6 +189,7 @@ def test_models_that_the_page_cannot_hold_have_no_form():
     rows, digit = load_digits(return_X_y=True)
     assert not has_form(ProximalSVC().fit(rows, digit), rows[:50], digit[:50])  # too many fields
     spread = make_pipeline(StandardScaler(), PolynomialFeatures(2), ProximalSVC()).fit(X, y)
+    assert not has_form(NewtonRefinement(SVC()).fit(X, y), X_test, y_test)  # no formula
     assert not has_form(spread, X_test, y_test)  # products of columns are no sum over them
     assert not has_form(ProximalSVC().fit(sparse.csr_array(X), y), sparse.csr_array(X_test), y_test)
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import scale
 
-from polymargin import MarginSearch, MulticategorySVC
+from polymargin import MarginSearch, MulticategorySVC, ProbabilityClassifier
 from polymargin.selection.criteria import gacv, loo
 from tests.simulate import blobs
 
@@ -30,6 +30,24 @@ def test_the_table_holds_what_single_fits_give(criterion):
         assert results["gacv"][at] == pytest.approx(gacv(model), rel=1e-4)
         assert results["n_support"][at] == len(model.support_)
     assert -search.best_score_ == results["criterion"].min() == results[criterion].min()
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston"])
+def test_log_loss_is_that_of_the_probabilities_of_single_fits(loss):
+    X, y = blobs(np.random.default_rng(0), 60, 2, 3)
+    machine = MulticategorySVC(loss=loss, tol=1e-8)
+    search = MarginSearch(machine, Cs=[1.0, 0.1], gammas=[0.5, 4.0], criterion="log_loss", search_tol=None)
+    results = search.fit(X, y).cv_results_
+    for at in range(4):
+        model = ProbabilityClassifier(machine.set_params(**results["params"][at])).fit(X, y)
+        assert results["log_loss"][at] == pytest.approx(min(model.method_losses_.values()), rel=1e-3)
+    assert -search.best_score_ == results["log_loss"].min()
+    times = np.random.default_rng(1).integers(1, 3, len(y))
+    weighted = search.fit(X, y, sample_weight=times).cv_results_["log_loss"]
+    repeated = search.fit(X.repeat(times, axis=0), y.repeat(times)).cv_results_["log_loss"]
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
+    with pytest.raises(ValueError, match="can be left out, got 1 of class 7"):
+        search.fit(X, np.where(np.arange(60) == 3, 7, y))
 
 
 def test_the_winner_is_as_if_fitted_alone(iris):
@@ -85,7 +103,7 @@ def test_default_grid_and_progress(iris, capsys, caplog):
         ({"Cs": [1.0, -1.0]}, "Cs must be a finite number of at least 1e-15 .*, got -1.0"),
         ({"gammas": [0.0]}, "gammas must be a finite number of at least 1e-65"),
         ({"search_tol": 0.0}, "search_tol must be a finite number greater than 0"),
-        ({"criterion": "aic"}, "criterion must be one of 'loo', 'gacv', 'loo_exact', got 'aic'"),
+        ({"criterion": "aic"}, "criterion must be one of 'loo', 'log_loss', 'gacv', 'loo_exact', got 'aic'"),
         ({"estimator": MulticategorySVC(kernel="linear"), "gammas": [1.0]}, "gammas must be None"),
         ({"estimator": MulticategorySVC(loss="weston"), "criterion": "gacv"}, "'gacv' is defined for loss='lee'"),
     ],

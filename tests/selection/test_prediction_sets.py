@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from polymargin import MulticategorySVC, PredictionSetClassifier, persistence
+from polymargin import MulticategorySVC, PredictionSetClassifier, ProbabilityClassifier, persistence
 from polymargin.selection.prediction_sets import misfits
 from tests.simulate import blobs
 
@@ -63,6 +63,42 @@ def test_a_class_of_too_few_rows_is_in_every_set(data):
     for cv in (None, 2):
         model = PredictionSetClassifier(LogisticRegression(), coverage_of="class", cv=cv).fit(X[kept], y[kept])
         assert model.predict_set(X)[:, 2].all()
+
+
+@pytest.mark.parametrize("coverage_of", ["all", "class"])
+@pytest.mark.parametrize("cv", [None, 3])
+def test_another_coverage_needs_no_refit(data, cv, coverage_of):
+    X, y = data
+    options = {"coverage_of": coverage_of, "method": "vector", "cv": cv}
+    model = PredictionSetClassifier(LogisticRegression(), coverage=0.9, **options).fit(X, y)
+    other = PredictionSetClassifier(LogisticRegression(), coverage=0.6, **options).fit(X, y)
+    sets = other.predict_set(X)
+    np.testing.assert_array_equal(model.predict_set(X, coverage=0.6), sets)
+    assert model.predict_set(X).sum() > sets.sum()
+    with pytest.raises(ValueError, match="coverage must be"):
+        model.predict_set(X, coverage=1.0)
+
+
+def test_the_min_max_form_by_its_definition(data):
+    """A class is in the set unless every classifier finds it worse than the share of left-out rows allows."""
+    X, y = data
+    folds = [(np.flatnonzero(np.arange(90) % 3 != f), np.flatnonzero(np.arange(90) % 3 == f)) for f in range(3)]
+    options = {"coverage": 0.8, "method": "vector", "cv": folds}
+    fresh = np.random.default_rng(1).normal(size=(200, X.shape[1]))
+    own, best = np.empty(90), np.full((200, 3), np.inf)
+    for train, test in folds:
+        part = ProbabilityClassifier(LogisticRegression(), method="vector").fit(X[train], y[train])
+        own[test] = 1.0 - part.predict_proba(X[test])[np.arange(len(test)), y[test]]
+        best = np.minimum(best, 1.0 - part.predict_proba(fresh))
+    sets = PredictionSetClassifier(LogisticRegression(), form="minmax", **options).fit(X, y).predict_set(fresh)
+    np.testing.assert_array_equal(sets, best <= np.sort(own)[int(np.ceil(91 * 0.8)) - 1])
+    smaller = PredictionSetClassifier(LogisticRegression(), **options).fit(X, y).predict_set(fresh)
+    assert (sets | ~smaller).all()
+    assert sets.sum() > smaller.sum()
+    with pytest.raises(ValueError, match="form must be one of"):
+        PredictionSetClassifier(LogisticRegression(), form="max").fit(X, y)
+    with pytest.raises(ValueError, match="give cv, got cv=None"):
+        PredictionSetClassifier(LogisticRegression(), form="minmax").fit(X, y)
 
 
 def test_words_for_sets(data):

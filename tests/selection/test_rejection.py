@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, f_classif
@@ -12,12 +13,12 @@ from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
-from polymargin import MulticategorySVC, RejectOptionClassifier
+from polymargin import MulticategorySVC, RejectOptionClassifier, expected_cost
 from polymargin.datasets import make_competing_interval, make_related_classes, make_triangle, standardize_arrays
-from polymargin.selection.rejection import gap_loss, paper_loss
 from polymargin.selection.thresholds import Tally, find_threshold
+from polymargin.selection.weakness import gap_loss, paper_loss
 
 
 def tally_of(losses, right):
@@ -286,3 +287,154 @@ def test_srbct_tumours_of_other_kinds_are_rejected(real_data):
     accepted = known != "rejected"
     assert accepted.sum() >= 17
     np.testing.assert_array_equal(known[accepted], tissue[accepted])
+
+
+COSTS = np.array([[0.0, 1.0, 8.0], [2.0, 0.0, 1.0], [4.0, 0.5, 0.0]])
+
+
+class KnownProbabilities(ClassifierMixin, BaseEstimator):
+    """The features are the probabilities."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+    def predict(self, X):
+        return self.classes_[np.asarray(X).argmax(axis=1)]
+
+
+def known_sample(n, seed):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.full(3, 0.5), size=n)
+    return P, np.array(["a", "b", "c"])[(rng.random((n, 1)) > P.cumsum(axis=1)).sum(axis=1).clip(max=2)]
+
+
+@pytest.mark.parametrize("price", [0.2, 0.6, 1.5])
+def test_chow_is_the_cheapest_of_all_rules(price):
+    P, y = known_sample(400, 0)
+    chow = RejectOptionClassifier(
+        KnownProbabilities(), by="probabilities", cost_matrix=COSTS, rejection_cost=price
+    ).fit(P, y)
+    assert chow.threshold_ == price
+    fresh, _ = known_sample(2000, 1)
+    expected = fresh @ COSTS
+    predicted = chow.predict(fresh)
+    np.testing.assert_array_equal(predicted == "rejected", expected.min(axis=1) > price)
+    kept = predicted != "rejected"
+    np.testing.assert_array_equal(predicted[kept], chow.classes_[expected.argmin(axis=1)][kept])
+    np.testing.assert_allclose(chow.prediction_loss(fresh), expected.min(axis=1))
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize(("by", "target"), [("scores", 0.8), ("probabilities", 0.6)])
+def test_the_cost_of_accepted_rows_keeps_to_its_target(by, target, per_class):
+    realised, accepted = [], []
+    for seed in range(30):
+        P, y = known_sample(600, seed)
+        inner = LogisticRegression() if by == "scores" else KnownProbabilities()
+        model = RejectOptionClassifier(
+            inner, by=by, cost_matrix=COSTS, target_cost=target, per_class=per_class
+        ).fit(P, y)
+        assert model.left_out_cost_ <= target
+        fresh, true = known_sample(4000, 1000 + seed)
+        predicted = model.predict(fresh)
+        kept = predicted != "rejected"
+        realised.append(expected_cost(true[kept], predicted[kept], COSTS, labels=model.classes_) * kept.mean())
+        accepted.append(kept.mean())
+        if per_class:
+            assert model.threshold_.shape == (3,)
+    cost = np.sum(realised) / np.sum(accepted)
+    assert 0.6 * target < cost < 1.05 * target
+    assert np.mean(accepted) > 0.3
+
+
+def test_thresholds_of_classes_hold_for_each_class():
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, 3000)
+    P, y = (np.array([-6.0, 0.0, 1.0])[labels] + rng.normal(size=3000))[:, None], np.array(list("abc"))[labels]
+    common, own = (
+        RejectOptionClassifier(LogisticRegression(), coverage=0.7, per_class=flag).fit(P, y)
+        for flag in (False, True)
+    )
+    winners = common.estimator_.predict(P)
+    shares = {
+        model.per_class: [np.mean(model.predict(P[winners == label]) != "rejected") for label in common.classes_]
+        for model in (common, own)
+    }
+    np.testing.assert_allclose(shares[True], 0.7, atol=0.04)
+    assert np.ptp(shares[False]) > 0.1
+
+
+def test_costs_of_the_estimator_are_counted():
+    sample = make_triangle(300, random_state=0)
+    costs = {(0, 1): 10.0, (1, 0): 10.0}
+    machine = MulticategorySVC(cost_matrix=costs, loss="weston")
+    own, given, equal = (
+        RejectOptionClassifier(machine, coverage=1.0, cost_matrix=matrix).fit(sample.data, sample.target)
+        for matrix in (None, costs, 1.0 - np.eye(3))
+    )
+    np.testing.assert_array_equal(own.costs_, given.costs_)
+    assert own.left_out_cost_ == given.left_out_cost_ > equal.left_out_cost_
+    piped = RejectOptionClassifier(make_pipeline(StandardScaler(), MulticategorySVC(cost_matrix=costs)))
+    assert piped.fit(sample.data, sample.target).costs_[0, 1] == 10.0
+
+
+def test_costs_of_rows_are_passed_on_and_counted():
+    sample = make_triangle(200, random_state=1)
+    X, y = sample.data, sample.target
+    matrix = np.array([[0.0, 3.0, 1.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    by_row = RejectOptionClassifier(MulticategorySVC(kernel="linear"), target_cost=0.4).fit(X, y, costs=matrix[y])
+    by_class = RejectOptionClassifier(MulticategorySVC(kernel="linear", cost_matrix=matrix), target_cost=0.4)
+    by_class.fit(X, y)
+    assert by_row.threshold_ == pytest.approx(by_class.threshold_, rel=1e-6)
+    np.testing.assert_array_equal(by_row.predict(X), by_class.predict(X))
+    folds = RejectOptionClassifier(MulticategorySVC(kernel="linear"), target_cost=0.4, cv=3)
+    assert folds.fit(X, y, costs=matrix[y]).left_out_cost_ <= 0.4
+    with pytest.raises(ValueError, match="costs of rows must be None with by='probabilities'"):
+        RejectOptionClassifier(LogisticRegression(), by="probabilities").fit(X, y, costs=matrix[y])
+
+
+def test_reasons_by_probabilities():
+    P, y = known_sample(300, 2)
+    costs = np.array([[0.0, 1.0, 30.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    model = RejectOptionClassifier(
+        KnownProbabilities(), by="probabilities", cost_matrix=costs, rejection_cost=0.25
+    ).fit(P, y)
+    rows = [[0.9, 0.05, 0.05], [0.01, 0.6, 0.39], [0.34, 0.33, 0.33], [0.01, 0.09, 0.9]]
+    labels, reasons = model.predict_with_reason(rows)
+    # the last would be taken for "c", had it not a chance of 1 % to be an "a", which would cost 30
+    assert reasons.tolist() == ["accepted", "ambiguous", "novel", "costly"]
+    assert labels.tolist() == ["a", "rejected", "rejected", "rejected"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"by": "margins"}, ValueError, "by must be one of"),
+        ({"per_class": "yes"}, (TypeError, ValueError), "per_class must be"),
+        ({"target_cost": 1.0}, ValueError, "target_cost must be below the largest cost, 1, got 1"),
+        ({"target_cost": 0.1, "coverage": 0.5}, ValueError, "At most one of"),
+        ({"target_cost": -1.0}, ValueError, "target_cost must be"),
+        ({"rejection_cost": 9.0, "cost_matrix": COSTS}, ValueError, "below the largest cost, 8, got 9"),
+        ({"cost_matrix": COSTS[:2]}, ValueError, "cost_matrix must have shape"),
+        ({"estimator": LinearSVC(), "by": "probabilities"}, TypeError, "must have a predict_proba"),
+    ],
+)
+def test_bad_arguments_of_costs(parameters, error, message):
+    P, y = known_sample(60, 3)
+    model = RejectOptionClassifier(**{"estimator": LogisticRegression(), **parameters})
+    with pytest.raises(error, match=message):
+        model.fit(P, y)
+
+
+def test_what_knows_one_threshold_says_so():
+    P, y = known_sample(100, 4)
+    model = RejectOptionClassifier(LogisticRegression(), per_class=True).fit(P, y)
+    with pytest.raises(
+        ValueError, match="The report knows rejection by one threshold of the scores, got by='scores'"
+    ):
+        model._one_threshold("The report")

@@ -101,10 +101,13 @@ def test_a_method_that_goes_on_keeps_its_row():
     with Progress(Settings(), method="alone") as progress:
         assert [row.method for row in progress.finish(None, Certificate.of(1.0, 0.5)).trace] == ["alone"]
         for method, primal in (("first", 4.0), ("first", 3.0), ("second", 2.0)):
-            progress.note(method, primal, 0.0)
+            with Progress(Settings(), method=method) as inner:
+                inner.iteration, inner.work = 1, 0.5
+            progress.take(inner.finish(None, Certificate.of(primal, 0.0)), predicted=primal)
     trace = progress.finish(None, Certificate.of(1.5, 1.0)).trace
     assert [(row.method, row.iterations, row.primal, row.dual) for row in trace] == [
         ("first", 2, 3.0, 0.0),
         ("second", 1, 1.5, 1.0),
     ]
+    assert [(row.work, row.predicted) for row in trace] == [(1.0, 4.0), (0.5, 2.0)]
     assert [row.primal for row in trace.scaled(2.0)] == [6.0, 3.0]

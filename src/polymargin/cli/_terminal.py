@@ -52,12 +52,31 @@ def notes() -> Any:
     return _console(sys.stderr)
 
 
+def printable(text: str) -> str:
+    """Return text with control characters written out: names in a file must not command a terminal."""
+    if text.isprintable():
+        return text
+    shown = (one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
+    return "".join(shown)
+
+
+def complain(text: str) -> None:
+    """Write a line to standard error."""
+    print(printable(text), file=sys.stderr)
+
+
 def _console(stream: Any) -> Any:
     from rich.console import Console
 
+    class Escaping(Console):
+        """A console that shows control characters instead of obeying them."""
+
+        def render_str(self, text: str, *arguments: Any, **named: Any) -> Any:
+            return super().render_str(printable(text), *arguments, **named)
+
     # No markup: a class may well be called "[a]".
     width = None if stream.isatty() else WIDE
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+    return Escaping(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
 def make_table(title: str | None, first: str, *columns: str) -> Any:
@@ -85,11 +104,12 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         except Exception as error:
             if debug:
                 raise
-            print(f"polymargin: {_describe(error)}", file=sys.stderr)
+            complain(f"polymargin: {describe(error)}")
             raise typer.Exit(2 if isinstance(error, Misuse) else 1) from None
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
+    """Return an error in words for a person."""
     if isinstance(error, Problems):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -104,7 +124,7 @@ def _describe(error: Exception) -> str:
 
 
 def _show_warning(message: Any, category: Any, *rest: Any, **more: Any) -> None:
-    print(f"polymargin: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    complain(f"polymargin: warning: {' '.join(str(message).split())}")
 
 
 @contextmanager

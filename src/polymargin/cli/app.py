@@ -7,14 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from polymargin.cli._terminal import Interrupted, interruptible
+from polymargin.cli._terminal import Interrupted, complain, interruptible
 from polymargin.cli.compare import compare
 from polymargin.cli.demo import demo
 from polymargin.cli.export import export
 from polymargin.cli.fit import fit
+from polymargin.cli.labels import labels
 from polymargin.cli.predict import predict
 from polymargin.cli.report import report
 from polymargin.cli.reproduce import reproduce
+from polymargin.cli.studio import studio
 
 app = typer.Typer(
     name="polymargin",
@@ -23,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, report, export, compare):
+for command in (demo, fit, predict, report, export, compare, labels, studio):
     app.command()(command)
 # Its options are those of the reproductions, --help included.
 passed_on = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -63,7 +65,7 @@ def run(arguments: list[str]) -> int:
         context = error.ctx.command_path if error.ctx else "polymargin"
         message = " ".join(error.format_message().split())
         if message:
-            print(f"{context}: {message} (see {context} --help)", file=sys.stderr)
+            complain(f"{context}: {message} (see {context} --help)")
         return 2
     except BrokenPipeError:
         # Whoever read the results has had enough; models and reports were saved before.
@@ -71,5 +73,5 @@ def run(arguments: list[str]) -> int:
         return 0
     except (Interrupted, KeyboardInterrupt, typer.Abort) as stop:
         said = str(stop)
-        print(f"polymargin: interrupted{f'; {said}' if said else ''}", file=sys.stderr)
+        complain(f"polymargin: interrupted{f'; {said}' if said else ''}")
         return 130

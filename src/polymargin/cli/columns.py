@@ -70,14 +70,14 @@ class Columns:
             if name in chosen["--drop"]:
                 continue
             column = rows.X[name]
-            if name not in chosen["--numeric"] and name not in chosen["--categorical"] and _is_identifier(column):
+            if name not in chosen["--numeric"] and name not in chosen["--categorical"] and is_identifier(column):
                 warnings.warn(
                     f"{rows.path}: column {name!r} tells every row apart, like an ID; it is left out "
                     f"(--numeric {name!r} keeps it).",
                     stacklevel=2,
                 )
                 continue
-            kind = _problem_or_kind(column, name in chosen["--categorical"])
+            kind = problem_or_kind(column, declared_categorical=name in chosen["--categorical"])
             if isinstance(kind, str):
                 problems.append(f"column {name!r} {kind}")
             else:
@@ -178,7 +178,7 @@ def _named(option: str, names: Sequence[str], rows: Rows, target: str | None) ->
     return found
 
 
-def _is_identifier(column: pd.Series) -> bool:
+def is_identifier(column: pd.Series) -> bool:
     """Tell whether a column tells all rows apart by whole numbers: counting them, or called an ID."""
     if not pd.api.types.is_integer_dtype(column) or len(column) <= FEW_ROWS or not column.is_unique:
         return False
@@ -186,7 +186,7 @@ def _is_identifier(column: pd.Series) -> bool:
     return counts or bool(ID_NAME.fullmatch(str(column.name))) or bool(ID_NAME.fullmatch(str(column.name).lower()))
 
 
-def _problem_or_kind(column: pd.Series, declared_categorical: bool) -> str | bool:
+def problem_or_kind(column: pd.Series, *, declared_categorical: bool) -> str | bool:
     """Return whether a column holds categories; or, as text, what is wrong with it."""
     if column.isna().all():
         return "has no value at all; leave it out with --drop."

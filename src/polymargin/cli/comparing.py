@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing
 from polymargin import BudgetSearch, __version__, expected_cost, make_cost_scorer
 from polymargin.cli._terminal import make_table, results
 from polymargin.cli.columns import Columns
-from polymargin.cli.methods import CS, LINEAR_CS, WIDTHS, Choice, kernel_scale, machine_of
+from polymargin.cli.methods import AT_ONCE, CS, LINEAR_CS, WIDTHS, Choice, kernel_scale, machine_of
 from polymargin.cli.names import Method, Misuse
 from polymargin.cli.training import Job
 
@@ -128,7 +128,9 @@ def rivals(costs: NDArray | None, seed: int) -> dict[str, Search]:
             grid: dict[str, Any] = (
                 {"C": CS, "gamma": [w * kernel_scale(X) for w in WIDTHS]} if kernel else {"C": LINEAR_CS}
             )
-            return BudgetSearch(machine, grid, budget=budget, scoring=make_cost_scorer(costs), random_state=seed)
+            return BudgetSearch(
+                machine, grid, budget=budget, scoring=make_cost_scorer(costs), random_state=seed, n_jobs=AT_ONCE
+            )
 
         return search
 

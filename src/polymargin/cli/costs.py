@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from polymargin.cli.tables import Rows
 from polymargin.costs import resolve_cost_matrix, resolve_priors
 
 LONG_FORM = ["true", "predicted", "cost"]
@@ -39,6 +40,44 @@ def read_costs(path: Path, classes: NDArray) -> NDArray[np.float64]:
         for i in range(len(rows))
     ]
     return resolve_cost_matrix(pd.DataFrame(values, index=rows, columns=columns), classes, name=name)
+
+
+def cost_columns_of(text: str, classes: NDArray) -> list[str]:
+    """Return the columns of the costs, in the order of `classes`, from CLASS=COLUMN,CLASS=COLUMN,...
+
+    >>> cost_columns_of("b=cost b,a=loss", np.array(["a", "b"]))
+    ['loss', 'cost b']
+    """
+    by_name = {str(label): label for label in classes}
+    named: dict[object, str] = {}
+    for part in text.split(","):
+        label, found, column = part.partition("=")
+        if not found or not column.strip():
+            raise ValueError(f"--cost-columns must look like CLASS=COLUMN,CLASS=COLUMN,..., got {text!r}.")
+        named[_label(label, by_name, "--cost-columns")] = column.strip()
+    absent = [str(label) for label in classes.tolist() if label not in named]
+    if absent:
+        raise ValueError(f"--cost-columns must name a column for all classes, missing: {', '.join(absent)}.")
+    return [named[label] for label in classes.tolist()]
+
+
+def read_row_costs(text: str, rows: Rows, classes: NDArray) -> NDArray[np.float64]:
+    """Return the costs (n, k) of rows from the columns that the text names, in the order of `classes`."""
+    if rows.is_sparse:
+        raise ValueError(f"--cost-columns needs named columns, {rows.path} (LIBSVM) has none.")
+    names = cost_columns_of(text, classes)
+    unknown = [name for name in names if name not in rows.X.columns]
+    if unknown:
+        raise ValueError(f"--cost-columns: {rows.path} has no column {unknown[0]!r}.")
+    costs = rows.X[names].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.argwhere(~(np.isfinite(costs) & (costs >= 0)))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"--cost-columns: column {names[column]!r} must hold numbers that are not negative, got "
+            f"{rows.X[names[column]].iloc[row]!r} in data row {row + 1}."
+        )
+    return costs
 
 
 def parse_priors(text: str, classes: NDArray) -> NDArray[np.float64]:

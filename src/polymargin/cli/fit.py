@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from polymargin.cli._terminal import Interrupted, notes, one_line_errors, results, working
-from polymargin.cli.names import Kernel, Method, Misuse
+from polymargin.cli.names import CostsIn, Kernel, Method, Misuse
 from polymargin.cli.options import (
     Categorical,
     Costs,
@@ -26,6 +26,8 @@ from polymargin.cli.options import (
     Target,
 )
 
+WITH_PROBABILITIES = (CostsIn.decisions, CostsIn.both)
+
 
 def fit(
     data: Data,
@@ -33,6 +35,9 @@ def fit(
     method: Annotated[Method, typer.Option(help="The classifier; auto chooses and tunes it.")] = Method.auto,
     budget: Annotated[str | None, typer.Option(help="Time for choosing settings: 60s, 5m, 1h.")] = None,
     costs: Costs = None,
+    costs_in: Annotated[
+        CostsIn | None, typer.Option(help="Where costs act: in the decisions by probabilities, mostly best.")
+    ] = None,
     priors: Annotated[str | None, typer.Option(help="Class shares in the population: a=0.2,b=0.8.")] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose C and the kernel width.")] = False,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the losses against the penalty.")] = None,
@@ -41,6 +46,8 @@ def fit(
     test_size: Annotated[float | None, typer.Option(help="Share of rows held out (0.25; 0: none).")] = None,
     test: Annotated[Path | None, typer.Option(help="File of held-out rows, instead of --test-size.")] = None,
     reject: Annotated[bool, typer.Option("--reject", help="Learn when to reject a prediction.")] = False,
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Learn probabilities.")] = False,
+    sets: Annotated[float | None, typer.Option(help="Learn sets that hold the class so often: 0.95.")] = None,
     save: Annotated[Path | None, typer.Option(help="Where to save the model (.skops).")] = None,
     refit: Annotated[bool, typer.Option(help="Fit again to all rows before saving.")] = True,
     report: Annotated[Path | None, typer.Option(help="Where to write a one-page report (.html).")] = None,
@@ -72,7 +79,26 @@ def fit(
         if budget is not None:
             parse_seconds(budget)
         share = training.check_share(test_size, test, report)
-        choice = Choice(method, C, kernel, landmarks, seed=seed, budget=budget)
+        if costs_in is not None and costs is None:
+            raise Misuse(f"--costs-in {costs_in} says where costs act: give --costs.")
+        if reject and (probabilities or sets is not None or costs_in in WITH_PROBABILITIES):
+            raise Misuse("--reject excludes --probabilities, --sets and costs in the decisions.")
+        if priors is not None and (probabilities or sets is not None or costs_in in WITH_PROBABILITIES):
+            raise Misuse(
+                "--priors act in the training, and probabilities speak of the shares of the training rows: "
+                "--probabilities, --sets and costs in the decisions do not go with it."
+            )
+        choice = Choice(
+            method,
+            C,
+            kernel,
+            landmarks,
+            costs_in=costs_in or (CostsIn.training if reject or priors else CostsIn.decisions),
+            probabilities=probabilities,
+            sets=sets,
+            seed=seed,
+            budget=budget,
+        )
         choice.check()
         if tune and C is not None:
             raise Misuse(f"--tune chooses C itself, leave --C out; got {C:g}.")
@@ -101,7 +127,7 @@ def fit(
             method,
             flags,
             target=[target],
-            priors=[priors] if method.takes_costs else [],
+            priors=[priors],
             C=[C],
             kernel=[kernel],
             landmarks=[landmarks],
@@ -190,9 +216,8 @@ def retraining_command(data: Path, method: Method, flags: Sequence[str | None], 
     """Return the command that trains again with other costs, to be filled in in costs.csv.
 
     >>> retraining_command(Path("my data.csv"), Method.proximal, ["--tune"], target=["kind"], drop=["a", "b"])
-    "polymargin fit 'my data.csv' --method auto --costs costs.csv --tune --target kind --drop a --drop b"
+    "polymargin fit 'my data.csv' --method proximal --costs costs.csv --tune --target kind --drop a --drop b"
     """
-    method = method if method.takes_costs else Method.auto
     words = ["polymargin", "fit", str(data), "--method", str(method), "--costs", "costs.csv"]
     words += [flag for flag in flags if flag is not None]
     words += [

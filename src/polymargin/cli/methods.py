@@ -1,7 +1,8 @@
 """The methods by name: the classifier of each, and the search that tunes it."""
 
+import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from polymargin import (
     BudgetSearch,
     MarginSearch,
     MulticategorySVC,
+    PredictionSetClassifier,
+    ProbabilityClassifier,
     ProximalSVC,
     ProximalSVCCV,
     RejectOptionClassifier,
@@ -23,7 +26,7 @@ from polymargin import (
     SparseSVCCV,
     make_cost_scorer,
 )
-from polymargin.cli.names import Kernel, Method, Misuse
+from polymargin.cli.names import CostsIn, Kernel, Method, Misuse
 
 MANY_ROWS = 5_000
 """Rows beyond which the machine of Lee, Lin & Wahba is given landmarks: its kernel matrix would have gigabytes."""
@@ -31,6 +34,9 @@ MANY_ROWS = 5_000
 LANDMARKS = 500
 DEFAULT_BUDGET = "45s"
 """For choosing settings and the fit with them; with reading and judging a person waits about a minute."""
+
+AT_ONCE = min(os.cpu_count() or 1, 4)
+"""Settings that a budgeted search tries at once."""
 
 SEARCHED_ROWS = 1_000
 """Rows up to which a method's own search tries its whole grid on all of them; beyond, a budget decides."""
@@ -54,6 +60,9 @@ class Choice:
     ----------
     C, kernel, landmarks : None for what suits the method and the data.
     costs, priors : (k, k) and (k,) arrays in the order of the classes, or None.
+    costs_in : where the costs act.
+    probabilities : whether the classifier is to have probabilities, which costs in the decisions need.
+    sets : probability that sets of classes are to hold the true one with; None for no sets.
     seed : draws landmarks and folds.
     budget : time for tuning, "60s" for example; None for a method's own search where rows are few.
     """
@@ -64,13 +73,16 @@ class Choice:
     landmarks: int | None = None
     costs: NDArray[np.float64] | None = None
     priors: NDArray[np.float64] | None = None
+    costs_in: CostsIn = CostsIn.training
+    probabilities: bool = False
+    sets: float | None = None
     seed: int = 0
     budget: str | None = None
 
     def check(self) -> None:
         """Refuse what the method cannot use."""
         if not self.method.takes_costs:
-            for option, value in (("--costs", self.costs), ("--priors", self.priors)):
+            for option, value in (("--costs", self.costs_of_training), ("--priors", self.priors)):
                 if value is not None:
                     raise Misuse(
                         f"{option} cannot act in the training of --method {self.method}; auto, multicategory, "
@@ -78,6 +90,30 @@ class Choice:
                     )
         if self.method is Method.sparse and (self.kernel is Kernel.rbf or self.landmarks is not None):
             raise Misuse("--method sparse is linear: --kernel rbf and --landmarks do not go with it.")
+
+        if self.sets is not None and not 0.0 < self.sets < 1.0:
+            raise Misuse(f"--sets must be a probability above 0 and below 1, got {self.sets:g}.")
+
+    @property
+    def costs_of_training(self) -> NDArray[np.float64] | None:
+        """The costs, where they act in the training."""
+        return None if self.costs_in is CostsIn.decisions else self.costs
+
+    @property
+    def costs_of_decisions(self) -> NDArray[np.float64] | None:
+        """The costs, where they act in the decisions."""
+        return None if self.costs_in is CostsIn.training else self.costs
+
+    @property
+    def is_probable(self) -> bool:
+        """Whether the classifier gets probabilities."""
+        return self.probabilities or self.sets is not None or self.costs_of_decisions is not None
+
+    def with_probabilities(self, machine: Any) -> Any:
+        """Return the machine with probabilities around it, and sets where asked for."""
+        if self.sets is not None:
+            return PredictionSetClassifier(machine, coverage=self.sets, cost_matrix=self.costs_of_decisions)
+        return ProbabilityClassifier(machine, cost_matrix=self.costs_of_decisions)
 
     @property
     def tunes_itself(self) -> bool:
@@ -95,7 +131,7 @@ class Choice:
         """Return the untuned classifier."""
         given: dict[str, Any] = {} if self.C is None else {"C": self.C}
         if self.method.takes_costs:
-            given |= {"cost_matrix": self.costs, "priors": self.priors}
+            given |= {"cost_matrix": self.costs_of_training, "priors": self.priors}
         if self.method is Method.sparse:
             return SparseSVC(**given)
         given |= {} if self.kernel is None else {"kernel": str(self.kernel)}
@@ -111,8 +147,10 @@ class Choice:
             case Method.shared:
                 # Without bounds on the relations the fit goes on until it is certified.
                 return SharedStructureSVC(bounds=None, class_weight="balanced", **given)
-            case _:
+            case Method.robust:
                 return RobustSVC(**given)
+            case unknown:
+                assert_never(unknown)
 
     def search(self, X: Any, observer: Any = None) -> Any:
         """Return the classifier within the search that tunes it, for prepared rows X."""
@@ -131,22 +169,25 @@ class Choice:
                 self.settings(X),
                 first_rows=max(500, 2 * landmarks),  # the folds of the first round must hold that many
                 budget=self.budget or DEFAULT_BUDGET,
-                scoring=make_cost_scorer(self.costs),
+                scoring=make_cost_scorer(self.costs_of_training),
                 random_state=self.seed,
+                n_jobs=AT_ONCE,
                 observer=observer,
             )
         match self.method:
             case Method.multicategory:
-                return MarginSearch(machine)
+                return MarginSearch(machine, criterion="log_loss" if self.is_probable else "loo")
             case Method.proximal:
                 return ProximalSVCCV(machine)
             case Method.sparse:
                 # The columns are standardised before, all of them or, as asked for, none.
-                return SparseSVCCV(cost_matrix=self.costs, priors=self.priors, standardize=False)
+                return SparseSVCCV(cost_matrix=self.costs_of_training, priors=self.priors, standardize=False)
             case Method.shared:
                 return SharedStructureSearch(machine)
-            case _:
-                return GridSearchCV(machine, {"C": ROBUST_CS}, scoring=make_cost_scorer(self.costs))
+            case Method.robust:
+                return GridSearchCV(machine, {"C": ROBUST_CS}, scoring=make_cost_scorer(self.costs_of_training))
+            case unknown:
+                assert_never(unknown)
 
     def settings(self, X: Any) -> list[dict[str, Any]]:
         """Return the settings among which a budgeted search chooses."""
@@ -181,8 +222,10 @@ def tuned(classifier: Any) -> Any:
 
 
 def machine_of(model: Any) -> Any:
-    """Return the machine within a fitted model: the last step, without search and rejection around it."""
+    """Return the machine within a fitted model: the last step, without what is around it."""
     machine = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if isinstance(machine, RejectOptionClassifier):
+    if isinstance(machine, PredictionSetClassifier):
+        machine = machine.model_
+    if isinstance(machine, RejectOptionClassifier | ProbabilityClassifier):
         machine = machine.estimator_
     return tuned(machine)

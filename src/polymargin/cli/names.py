@@ -19,6 +19,14 @@ class Method(StrEnum):
         return self in (Method.auto, Method.multicategory, Method.sparse, Method.robust)
 
 
+class CostsIn(StrEnum):
+    """Where costs act: in the decisions by probabilities, in the training, or in both."""
+
+    decisions = "decisions"
+    training = "training"
+    both = "both"
+
+
 class Kernel(StrEnum):
     """The kernels offered."""
 

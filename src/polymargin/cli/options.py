@@ -21,6 +21,10 @@ Costs = Annotated[
     Path | None,
     typer.Option(help="CSV of costs: predicted classes in the header, true ones in the first column."),
 ]
+CostColumns = Annotated[
+    str | None,
+    typer.Option(help="Columns of costs per row, CLASS=COLUMN,...: what the class costs where it is wrong."),
+]
 Impute = Annotated[bool, typer.Option("--impute", help="Fill in missing values (median, most frequent).")]
 Categorical = Annotated[list[str] | None, typer.Option(help="Column of categories, though it may look numeric.")]
 Numeric = Annotated[list[str] | None, typer.Option(help="Column of numbers, though it may look like an ID.")]

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polymargin import persistence
+from polymargin import Decider, persistence
 from polymargin.cli.columns import Columns, read_columns
+from polymargin.cli.costs import read_costs, read_row_costs
 from polymargin.cli.methods import machine_of
 from polymargin.cli.names import Misuse
 from polymargin.cli.summary import plain_predictions
 from polymargin.cli.tables import Rows, shown_names
+
+SET_SEPARATOR = " | "
+"""Between the classes of a set."""
 
 
 def load_model(path: Path) -> tuple[Any, Columns, dict[str, Any]]:
@@ -40,8 +44,16 @@ def kept_columns(rows: Rows, names: tuple[str, ...] = (), *, keep_all: bool = Fa
     return rows.X if keep_all else rows.X[list(names)]
 
 
+def decided(model: Any, X: Any, rows: Rows, costs: Path | None, cost_columns: str | None) -> Any:
+    """Return the classes of least expected cost, under costs of classes or of rows that came after training."""
+    if costs is not None:
+        return Decider(model, cost_matrix=read_costs(costs, model.classes_)).predict(X)
+    assert cost_columns is not None
+    return Decider(model).predict(X, read_row_costs(cost_columns, rows, model.classes_))
+
+
 def predictions(model: Any, X: Any, *, reject: bool = False, kept: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return a table of row numbers, columns kept from the data, predictions and scores.
+    """Return a table of row numbers, columns kept from the data, predictions, scores, probabilities and sets.
 
     Rows are counted from 1, below the header. A column kept from the data that bears the name of one of ours is
     marked as "data NAME".
@@ -55,11 +67,33 @@ def predictions(model: Any, X: Any, *, reject: bool = False, kept: pd.DataFrame 
     if reject:
         table["prediction"], table["reason"] = model[-1].predict_with_reason(features)
     table |= {f"score {label}": scores[:, at] for at, label in enumerate(machine.classes_)}
+    if hasattr(model[-1], "predict_proba"):
+        P = model[-1].predict_proba(features)
+        table |= {f"probability {label}": P[:, at] for at, label in enumerate(machine.classes_)}
+    if hasattr(model[-1], "predict_set"):
+        names = np.array([str(label) for label in machine.classes_], dtype=object)
+        table["set"] = [SET_SEPARATOR.join(names[members]) for members in model[-1].predict_set(features)]
     ours = pd.DataFrame(table)
     if kept is None:
         return ours
     theirs = kept.reset_index(drop=True).rename(columns=lambda name: f"data {name}" if name in table else name)
     return pd.concat([ours[["row"]], theirs, ours.drop(columns="row")], axis=1)
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How texts begin that a spreadsheet reads as a formula."""
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with ' before every text, and every column's name, that begins like a formula.
+
+    Numbers, negative ones too, stay as they are.
+    """
+
+    def quoted(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+    return table.rename(columns=quoted).map(quoted)
 
 
 def _written(write: Callable[[io.BytesIO], None]) -> bytes:

@@ -1,5 +1,6 @@
 """The summary of a fit: what was fitted, how it was certified, and what it does on held-out rows."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,23 @@ SHOWN_ERRORS = 10
 
 def show_summary(console: Any, trained: Trained, job: Job, costs: NDArray[np.float64] | None) -> None:
     """Print a summary of a fitted pipeline."""
+    predicted = None if job.held_out is None else plain_predictions(trained.model, job.held_out[0])
+    table = make_table(None, "")
+    table.show_header = False
+    table.add_column("")
+    for name, value in summary_lines(trained, job, costs, predicted):
+        table.add_row(name, value)
+    console.print(table)
+    if job.held_out is not None and predicted is not None:
+        classes = machine_of(trained.model).classes_
+        console.print(class_table(job.held_out[1], predicted, classes))
+        console.print(confusion_table(job.held_out[1], predicted, classes))
+
+
+def summary_lines(
+    trained: Trained, job: Job, costs: NDArray[np.float64] | None, predicted: NDArray | None
+) -> list[tuple[str, str]]:
+    """Return what was fitted, how it was certified and what `predicted` says on held-out rows, in words."""
     machine = machine_of(trained.model)
     n_features = machine.n_features_in_
     loss = f" (loss {machine.loss})" if hasattr(machine, "loss") else ""
@@ -32,22 +50,15 @@ def show_summary(console: Any, trained: Trained, job: Job, costs: NDArray[np.flo
         ),
         ("certificate", certificate_line(machine)),
     ]
+    if hasattr(trained.model[-1], "predict_proba"):
+        lines.append(("decisions", decisions_line(trained.model[-1])))
     if hasattr(machine, "selected_features_"):
         lines.append(("variables", f"{len(machine.selected_features_)} of {n_features} used"))
     if hasattr(machine, "suspect_labels_"):
         lines.append(("suspect", f"{len(machine.suspect_labels_)} labels of the training rows"))
-    table = make_table(None, "")
-    table.show_header = False
-    table.add_column("")
-    if job.held_out is not None:
-        predicted = plain_predictions(trained.model, job.held_out[0])
+    if job.held_out is not None and predicted is not None:
         lines += held_out_lines(trained.model, *job.held_out, predicted, costs)
-    for name, value in lines:
-        table.add_row(name, value)
-    console.print(table)
-    if job.held_out is not None:
-        console.print(class_table(job.held_out[1], predicted, machine.classes_))
-        console.print(confusion_table(job.held_out[1], predicted, machine.classes_))
+    return lines
 
 
 def held_out_lines(
@@ -65,6 +76,7 @@ def held_out_lines(
     never = [str(label) for label in classes if (y == label).any() and not (predicted[y == label] == label).any()]
     if never:
         lines.append(("never found", f"{', '.join(never)}: no held-out row of such a class was recognised"))
+    lines += probability_lines(model, X, y)
     if hasattr(model[-1], "threshold_"):
         accepted = model.predict(X) == predicted
         wrong = f"{np.mean(predicted[accepted] != y[accepted]):.4f}" if accepted.any() else "unknown"
@@ -72,21 +84,73 @@ def held_out_lines(
     return lines
 
 
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """Held-out rows by class: counts of true by predicted classes, and what follows from them."""
+
+    names: list[str]
+    confusion: NDArray[np.int_]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows, predictions, precision and recall of every class; of nothing no share is known: 0/0 is None."""
+        right, true, said = self.confusion.diagonal(), self.confusion.sum(axis=1), self.confusion.sum(axis=0)
+        return [
+            {
+                "class": name,
+                "rows": int(true[j]),
+                "predicted": int(said[j]),
+                "precision": float(right[j] / said[j]) if said[j] else None,
+                "recall": float(right[j] / true[j]) if true[j] else None,
+            }
+            for j, name in enumerate(self.names)
+        ]
+
+
+def class_figures(y: NDArray, predicted: NDArray, classes: NDArray) -> ClassFigures:
+    """Count held-out rows by true and predicted class."""
+    return ClassFigures([str(label) for label in classes], confusion_matrix(y, predicted, labels=classes))
+
+
+def decisions_line(classifier: Any) -> str:
+    """Say by what a classifier with probabilities decides."""
+    model = getattr(classifier, "model_", classifier)
+    rule = "the most probable class" if model.cost_matrix is None else "the class of least expected cost"
+    return f"{rule}, by probabilities from left-out scores ({model.method_} map)"
+
+
+def probability_lines(model: Any, X: Any, y: NDArray) -> list[tuple[str, str]]:
+    """Return what the held-out rows say of probabilities and sets, where there are some."""
+    last, lines = model[-1], []
+    features = model[:-1].transform(X)
+    at = np.searchsorted(machine_of(model).classes_, y)
+    rows = np.arange(len(y))
+    if hasattr(last, "predict_proba"):
+        own = np.maximum(last.predict_proba(features)[rows, at], np.finfo(np.float64).tiny)
+        lines.append(("log loss", f"{-np.log(own).mean():.4f}, of the probabilities of the true classes"))
+    if hasattr(last, "predict_set"):
+        members = last.predict_set(features)
+        lines.append(
+            (
+                "sets",
+                f"{members[rows, at].mean():.4f} hold the true class (asked for {last.coverage:g}), "
+                f"{members.sum(axis=1).mean():.2f} classes on average",
+            )
+        )
+    return lines
+
+
 def class_table(y: NDArray, predicted: NDArray, classes: NDArray) -> Any:
     """Return precision and recall of every class, of many classes those with the lowest recall, as a table."""
     title = "held-out rows by class"
-    counts = confusion_matrix(y, predicted, labels=classes)
-    right, true, said = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
-    order = np.arange(len(classes))
-    if len(classes) > SHOWN_CLASSES:
-        order = np.argsort(np.where(true > 0, right / np.maximum(true, 1), 2.0), kind="stable")[:SHOWN_CLASSES]
+    rows = class_figures(y, predicted, classes).rows
+    if len(rows) > SHOWN_CLASSES:
+        rows = sorted(rows, key=lambda row: 2.0 if row["recall"] is None else row["recall"])[:SHOWN_CLASSES]
         title += f", the {SHOWN_CLASSES} of {len(classes)} with the lowest recall"
     table = make_table(title, "class", "rows", "predicted", "precision", "recall")
-    for j in order:
-        # Of nothing, no share is known: 0/0 is not 0.
-        precision = f"{right[j] / said[j]:.3f}" if said[j] else "-"
-        recall = f"{right[j] / true[j]:.3f}" if true[j] else "-"
-        table.add_row(str(classes[j]), str(true[j]), str(said[j]), precision, recall)
+    for row in rows:
+        shares = ("-" if row[name] is None else f"{row[name]:.3f}" for name in ("precision", "recall"))
+        table.add_row(row["class"], str(row["rows"]), str(row["predicted"]), *shares)
     return table
 
 

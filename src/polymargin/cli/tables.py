@@ -48,12 +48,14 @@ class Rows:
     X : data frame of all columns but the target, or sparse matrix (LIBSVM).
     y : (n,) the classes as integers or strings; None where the file has none and none were asked for.
     assumed : what was assumed about the file, in words.
+    reading : how it was read: of text, nothing is left open.
     """
 
     path: Path
     X: Any
     y: NDArray | None
-    assumed: tuple[str, ...] = field(default=())
+    assumed: tuple[str, ...] = ()
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def is_sparse(self) -> bool:
@@ -115,16 +117,16 @@ def read_rows(
         return _read_libsvm(path, n_features)
     if target is None and need_target:
         raise Misuse(f"--target is needed: which column of {path} holds the classes?")
-    frame, assumed = _read_frame(path, kind, reading)
+    frame, assumed, reading = _read_frame(path, kind, reading)
     _check_names(path, frame)
     if frame.empty:
         raise ValueError(f"{path} has no rows below its header.")
     if target is None or target not in frame.columns:
         if need_target:
             raise ValueError(_missing_target(path, target, frame))
-        return Rows(path, frame, None, assumed)
+        return Rows(path, frame, None, assumed, reading)
     classes = labels_of(frame[target], f"{path}: the target column {target!r}")
-    return Rows(path, frame.drop(columns=target), classes, assumed)
+    return Rows(path, frame.drop(columns=target), classes, assumed, reading)
 
 
 def labels_of(column: pd.Series, name: str) -> NDArray:
@@ -155,16 +157,16 @@ def check_classes(y: NDArray, name: str) -> None:
         raise ValueError(f"{name}: every class needs at least two rows, {classes[counts.argmin()]!s} has one.")
 
 
-def _read_frame(path: Path, kind: str, reading: Reading) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _read_frame(path: Path, kind: str, reading: Reading) -> tuple[pd.DataFrame, tuple[str, ...], Reading]:
     try:
         if kind == "parquet":
-            return pd.read_parquet(path).rename(columns=str), ()
+            return pd.read_parquet(path).rename(columns=str), (), reading
         if kind == "excel":
-            return _read_excel(path, reading)
+            return *_read_excel(path, reading), reading
         if kind == "arff":
-            return arff.read(path), ()
-        frame, assumed = text.read(path, kind, reading)
-        return _without_row_numbers(frame, path), assumed
+            return arff.read(path), (), reading
+        frame, assumed, reading = text.read(path, kind, reading)
+        return _without_row_numbers(frame, path), assumed, reading
     except (Problems, Misuse, ImportError):
         raise
     except PermissionError as error:

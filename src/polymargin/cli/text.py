@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ COMMA_NUMBER = re.compile(r"[-+]?\d+,\d+(e[-+]?\d+)?", re.IGNORECASE)
 WHOLE_NUMBER = re.compile(r"[-+]?\d+")
 
 
-def read(path: Path, kind: str, reading: "Reading") -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the table in a file of text, and what was assumed in reading it, in words."""
+def read(path: Path, kind: str, reading: "Reading") -> tuple[pd.DataFrame, tuple[str, ...], "Reading"]:
+    """Return the table in a file of text, what was assumed in reading it, in words, and how it was read."""
     content, encoding = _decoded(path, reading.encoding)
     lines = content[:1_000_000].splitlines()[: SEEN_LINES + 1]
     sep = _separator(path, lines, USUAL[kind], reading.sep)
@@ -54,7 +55,7 @@ def read(path: Path, kind: str, reading: "Reading") -> tuple[pd.DataFrame, tuple
         low_memory=False,
         on_bad_lines="error",
     )
-    return frame, tuple(assumed)
+    return frame, tuple(assumed), replace(reading, sep=sep, decimal=decimal, encoding=encoding)
 
 
 def _decoded(path: Path, given: str | None) -> tuple[str, str]:

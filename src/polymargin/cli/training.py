@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from polymargin import BudgetSearch, RejectOptionClassifier
 from polymargin.cli.columns import Columns
@@ -39,6 +40,7 @@ class Job:
     rows, columns : the file, and what its columns are.
     train, held_out : prepared columns and classes; `held_out` is None where none were asked for.
     everything : all rows of the file, which a model for use is fitted to.
+    held_out_rows : positions among them of those held out, where these are of the same file.
     """
 
     rows: Rows
@@ -46,6 +48,7 @@ class Job:
     train: Part
     held_out: Part | None
     everything: Part
+    held_out_rows: NDArray[np.intp] | None = None
 
     @property
     def classes(self) -> NDArray:
@@ -112,8 +115,14 @@ def read_job(
             f"--test-size {share:g} of {len(y)} rows leaves {len(y) - held_out} to train and {held_out} to test, "
             f"too few for {k} classes."
         )
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=share, stratify=y, random_state=seed)
-    return Job(rows, columns, (X_train, y_train), (X_test, y_test), (X, y))
+    inside, outside = train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed)
+    train, judged = ((_safe_indexing(X, part), y[part]) for part in (inside, outside))
+    return Job(rows, columns, train, judged, (X, y), outside)
+
+
+def untuned(columns: Columns, choice: Choice, n_rows: int) -> Pipeline:
+    """Return preparation and classifier, neither fitted nor tuned."""
+    return Pipeline([("prepare", columns.preprocessing(scale=True)), ("classify", choice.classifier(n_rows))])
 
 
 def check_memory(X: Any, columns: Columns) -> None:
@@ -158,7 +167,11 @@ def train(
         if started_search is not None:
             started_search(search, model)
     model.steps[-1][1].fit(features, y)
-    if reject:
+    if choice.is_probable:
+        # As with rejection, what is left out is rows: the choice of the settings is made.
+        probable = choice.with_probabilities(clone(tuned(model[-1])))
+        model.steps[-1] = ("classify", probable.fit(features, y))
+    elif reject:
         # The choice is made: what is left out to learn the threshold is rows, not the search.
         careful = RejectOptionClassifier(clone(tuned(model[-1])))
         model.steps[-1] = ("classify", careful.fit(features, y))
@@ -194,6 +207,15 @@ def describe_settings(search: Any) -> str:
     chosen = dict(search.best_params_)
     if getattr(tuned(search), "kernel", None) == "linear":
         chosen.pop("gamma", None)
+    return describe_params(chosen)
+
+
+def describe_params(params: dict[str, Any]) -> str:
+    """Return settings in words.
+
+    >>> describe_params({"C": 4.0, "kernel": "rbf"})
+    'C = 4, kernel = rbf'
+    """
     return ", ".join(
-        f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in chosen.items()
+        f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in params.items()
     )

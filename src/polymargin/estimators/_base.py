@@ -222,7 +222,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
     def _validated(self, X: Any) -> Any:
         """Return rows of the features that were seen in `fit`, dense or CSR."""
         if not self._needs_no_validation(X):
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
+                X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
             check_entries("X", X)
         return X
 
@@ -335,16 +336,17 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             )
         if costs is not None:
             self._check_only_costs()
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            reset=reset,
-            y_numeric=False,
-            ensure_all_finite=check_finite,
-        )
+        with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                reset=reset,
+                y_numeric=False,
+                ensure_all_finite=check_finite,
+            )
         if check_finite:
             check_entries("X", X)
         y = column_or_1d(y, warn=True)
@@ -399,10 +401,14 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
     def _is_pairwise(self) -> bool:
         return getattr(self, "kernel", None) == "precomputed"
 
+    def _iteration_limit(self) -> Any:
+        """Return `max_iter`, or what it stands for."""
+        return self.max_iter
+
     def _settings(self) -> Settings:
         """Check and collect `tol`, `max_iter` (-1: no limit) and `time_limit`."""
         tol = check_real("tol", self.tol, above=0.0)
-        max_iter = check_integer("max_iter", self.max_iter, at_least=-1)
+        max_iter = check_integer("max_iter", self._iteration_limit(), at_least=-1)
         time_limit = getattr(self, "time_limit", None)
         if time_limit is not None:
             check_real("time_limit", time_limit, above=0.0)

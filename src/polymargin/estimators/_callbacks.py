@@ -1,22 +1,31 @@
 """Progress through scikit-learn's callbacks (1.9 and later); older versions have `verbose` alone."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from polymargin.solvers.contract import Observer, Record
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support on this version of scikit-learn."""
 
-    def with_callbacks(method):
+    def _with_callbacks(method):
         """Return the method as it is."""
         return method
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 __all__ = ["CallbackSupportMixin", "begin_task", "end_task", "with_callbacks"]
+
+
+def with_callbacks(method: Method) -> Method:
+    """Let the callbacks of an estimator be told of a method that fits; for type checkers it stays what it is."""
+    return _with_callbacks(method)
 
 
 def begin_task(estimator: Any) -> Observer | None:

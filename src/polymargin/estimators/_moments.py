@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from polymargin.blocks import total
 from polymargin.checks import check_labels
 from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring
 from polymargin.gram import KernelFeatures, distinct_rows
 from polymargin.moments import ClassMoments
@@ -35,9 +35,9 @@ class MomentClassifier(MarginClassifier):
             return KernelFeatures(kernel, data.draw_landmarks(self.landmarks, rng, centres=centres))
         if kernel.name == "linear":
             return None
-        assert isinstance(data, TrainingSet)  # partitions have landmarks, or no kernel
-        distinct = distinct_rows(data.X)
-        return KernelFeatures(kernel, distinct if self._is_pairwise() else data.X[distinct])
+        rows = rows_in_memory(data, "A kernel without landmarks").X
+        distinct = distinct_rows(rows)
+        return KernelFeatures(kernel, distinct if self._is_pairwise() else rows[distinct])
 
     def _announced_classes(self, classes: Any, *, first: bool) -> NDArray:
         """Return the classes of a stream of chunks, which its first chunk must announce."""

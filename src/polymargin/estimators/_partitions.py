@@ -114,6 +114,19 @@ class PartitionedSet:
         return rows[np.concatenate(chosen)]
 
 
+def rows_in_memory(data: TrainingSet | PartitionedSet, who: str) -> TrainingSet:
+    """Return the rows in memory that `who` needs.
+
+    Raises
+    ------
+    TypeError
+        They are in partitions.
+    """
+    if isinstance(data, PartitionedSet):
+        raise TypeError(f"{who} needs all rows in memory, not in partitions.")
+    return data
+
+
 def _alone(block: TrainingSet) -> list[TrainingSet]:
     return [block]
 

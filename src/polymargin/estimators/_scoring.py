@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin.gram import PointKernel
@@ -45,6 +46,18 @@ class Scoring:
 def constant(intercept: NDArray[np.float64]) -> Scoring:
     """Return the formula of a machine to which rows mean nothing."""
     return Scoring(np.zeros((0, len(intercept))), intercept, columns=np.zeros(0, dtype=np.intp))
+
+
+def scoring_of(machine: Any) -> Scoring | None:
+    """Return the formula of a fitted machine, or of a linear classifier of scikit-learn; None for all others."""
+    if hasattr(machine, "_scoring"):
+        return machine._scoring()
+    if not isinstance(machine, LinearClassifierMixin):
+        return None
+    coef, intercept = np.atleast_2d(machine.coef_), np.atleast_1d(machine.intercept_)
+    if len(coef) == 1:
+        coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
+    return Scoring(coef.T, np.broadcast_to(intercept, len(coef)))
 
 
 def count_votes(tasks: NDArray[np.float64], codes: NDArray[np.float64]) -> NDArray[np.float64]:

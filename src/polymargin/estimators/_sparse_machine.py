@@ -111,7 +111,7 @@ class Machine:
         shape = penalty.sizes(np.zeros((k, p))).shape
         try:
             tau = np.array(weights, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             tau = np.array(np.nan)
         if tau.ndim == 0:
             raise TypeError(

@@ -13,7 +13,7 @@ from polymargin.checks import check_choice, check_weight
 from polymargin.costs import resolve_class_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
-from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring, count_votes, prepared
 from polymargin.gram import KernelFeatures
 from polymargin.moments import ClassMoments
@@ -173,8 +173,8 @@ class TaskClassifier(MomentClassifier):
         self.classes_ = data.classes
         self.moments_ = moments
         if features is not None and self._is_pairwise():
-            assert isinstance(data, TrainingSet)
-            features = KernelFeatures(features.kernel, data.rows[features.landmarks])
+            given = rows_in_memory(data, "A kernel matrix").rows
+            features = KernelFeatures(features.kernel, given[features.landmarks])
         self._kernel_features = features
         self.__dict__.pop("landmarks_", None)
         if features is not None:

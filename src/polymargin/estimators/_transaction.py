@@ -1,10 +1,11 @@
-"""Fits that leave an estimator fitted or as it was, never in between."""
+"""Fits that leave an estimator fitted or as it was, never in between, and the threads of BLAS as they were."""
 
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from polymargin.solvers.contract import Interrupted
+from polymargin.threads import one_blas_thread
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -13,14 +14,16 @@ def all_or_nothing(method: Method) -> Method:
     """Let a method that fits leave the estimator as it found it if it fails.
 
     So an estimator whose first fit failed is not fitted, and one whose later fit failed is the model it was. A fit
-    that Ctrl-C has ended keeps the certified point that it stored before it passed the interruption on.
+    that Ctrl-C has ended keeps the certified point that it stored before it passed the interruption on. Meanwhile
+    BLAS has one thread, except for large products: see `polymargin.threads`.
     """
 
     @functools.wraps(method)
     def whole(self: Any, *arguments: Any, **named: Any) -> Any:
         before = self.__dict__.copy()
         try:
-            return method(self, *arguments, **named)
+            with one_blas_thread():
+                return method(self, *arguments, **named)
         except BaseException as failure:
             if not (isinstance(failure, Interrupted) and failure.stored_by is self):
                 self.__dict__.clear()

@@ -1,11 +1,12 @@
 """MulticategorySVC: the multicategory SVM of Lee, Lin & Wahba (2004), and its rivals."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin.arguments import ClassWeight, KernelLike, LossName, RandomState, Width
 from polymargin.checks import check_flag, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
@@ -116,8 +117,9 @@ class MulticategorySVC(KernelClassifier):
         Whether to fit the unpenalised intercepts.
     solver : str or object, default="auto"
         "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
-        "decomposition", "interior_point", "feature_newton" or "block_descent" (all but the first for the linear
-        kernel or landmarks), or an object with the methods `solve` and `accepts` of a solver.
+        "decomposition" or "active_set", with ``loss="lee"`` also "splitting" or "kernel_interior" (kernels), or
+        "interior_point", "feature_newton" or "block_descent" (the linear kernel, landmarks), "general_newton", or
+        an object with the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach: enough for predictions, and on many rows much sooner than the 1e-8 of the
         machines whose last digits are cheap.
@@ -190,26 +192,26 @@ class MulticategorySVC(KernelClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        loss="lee",
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        landmarks=None,
-        cost_matrix=None,
-        priors=None,
-        class_weight=None,
-        fit_intercept=True,
-        solver="auto",
-        tol=1e-4,
-        max_iter=-1,
-        time_limit=None,
-        cache_size=1000,
-        random_state=None,
-        verbose=False,
-    ):
+        loss: LossName | Loss = "lee",
+        kernel: KernelLike = "rbf",
+        gamma: Width = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        landmarks: Any = None,
+        cost_matrix: Any = None,
+        priors: Any = None,
+        class_weight: ClassWeight = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        tol: float = 1e-4,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        cache_size: float = 1000,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.loss = loss
         self.kernel = kernel
@@ -231,7 +233,7 @@ class MulticategorySVC(KernelClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "MulticategorySVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -306,7 +308,7 @@ class MulticategorySVC(KernelClassifier):
 
     def _fit_partitions(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
-    ) -> "MulticategorySVC":
+    ) -> Self:
         """Fit to rows in partitions: by the interior point, which takes sums over them."""
         k = data.n_classes
         if hinge_losses(self.loss, np.arange(k), 1.0 - np.eye(k)).shape == "other":

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
+from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
 from polymargin.checks import check_choice, check_entries, check_flag, check_real, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
-from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._statement import Statement, brought_together, state_problem
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
@@ -76,6 +77,10 @@ class ProximalSVC(MomentClassifier):
         `forget` leave it to `refine_on`.
     refine_weights : {"uniform", "balanced"}, default="uniform"
         Weights of the rows in the refinement: their sample weights, as in the paper, or also the balancing.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights; "balanced" gives all classes the same total, and
+        needs all rows at once: `partial_fit`, `forget` and `refine_on` refuse it. Balancing acts after them: where
+        `balance` and ``refine_weights="balanced"`` make the two sides alike, weights of two classes are undone.
     tol : float, default=1e-8
         Relative duality gap above which a fit warns; a direct solution reaches it at no further cost.
     random_state : int, RandomState instance or None, default=None
@@ -141,20 +146,21 @@ class ProximalSVC(MomentClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        landmarks=None,
-        landmark_method="sample",
-        balance=True,
-        refine=True,
-        refine_weights="uniform",
-        tol=1e-8,
-        random_state=None,
-    ):
+        kernel: KernelLike = "linear",
+        gamma: Width = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        landmarks: Any = None,
+        landmark_method: Literal["sample", "kmeans"] = "sample",
+        balance: bool = True,
+        refine: bool = True,
+        refine_weights: Literal["uniform", "balanced"] = "uniform",
+        class_weight: ClassWeight = None,
+        tol: float = 1e-8,
+        random_state: RandomState = None,
+    ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
@@ -165,13 +171,14 @@ class ProximalSVC(MomentClassifier):
         self.balance = balance
         self.refine = refine
         self.refine_weights = refine_weights
+        self.class_weight = class_weight
         self.tol = tol
         self.random_state = random_state
 
     @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -189,7 +196,8 @@ class ProximalSVC(MomentClassifier):
         """
         settings = self._check_arguments()
         # NaN and infinity show in the moments of the rows, which spares a pass to look for them
-        show = self.kernel == "linear" and self.landmarks is None and sample_weight is None
+        unweighted = sample_weight is None and self.class_weight is None
+        show = self.kernel == "linear" and self.landmarks is None and unweighted
         data = self._data(X, y, sample_weight, check_finite=not show)
         self._observer()
         solution = self._fit_prepared(data, self._features(data), settings)
@@ -228,20 +236,18 @@ class ProximalSVC(MomentClassifier):
         if self.refine:
             geometry = self._geometry(data.totals if moments is None else moments.totals)
             if isinstance(rows, ProximalRows):
-                assert isinstance(data, TrainingSet)
                 refinement, within = refine_in_memory(rows, Z[:-1], *geometry, self.C, tuning=self._tuning)
                 self._set_refined(refinement)
-                self.support_ = data.rows[within]
+                self.support_ = rows_in_memory(data, "A refinement in memory").rows[within]
             else:
                 blocks = rows.blocks.map(scored_rows, Z[:-1])
                 self._set_refined(refine_blocks(blocks, data.n_rows, *geometry, self.C, tuning=self._tuning))
         if features is not None and self._is_pairwise():  # later rows have a column for rows of weight zero, too
-            assert isinstance(data, TrainingSet)
-            self.landmarks_ = data.rows[features.landmarks]
+            self.landmarks_ = rows_in_memory(data, "A kernel matrix").rows[features.landmarks]
             self._kernel_features = KernelFeatures(features.kernel, self.landmarks_)
 
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "ProximalSVC":
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to what was seen; the unrefined solution is that of `fit` on everything seen.
 
         The refinement cannot be carried over, as it depends on which rows are within their margins: call
@@ -266,6 +272,7 @@ class ProximalSVC(MomentClassifier):
         settings = self._check_arguments()
         if self._is_pairwise():
             raise ValueError("partial_fit needs rows, which kernel='precomputed' does not give; use fit.")
+        self._check_streamable("partial_fit")
         first = not hasattr(self, "classes_")
         seen = None if first else self._kept_moments("partial_fit")
         data = self._training_set(
@@ -280,8 +287,15 @@ class ProximalSVC(MomentClassifier):
         self._restate(data.classes, features, moments, settings)
         return self
 
+    def _check_streamable(self, method: str) -> None:
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"{method} sees some of the rows and cannot balance classes by all: class_weight must be a "
+                f"dict or None, got {self.class_weight!r}."
+            )
+
     @all_or_nothing
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVC":
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were seen; the unrefined solution is that of `fit` on the rest.
 
         Parameters
@@ -299,6 +313,7 @@ class ProximalSVC(MomentClassifier):
         """
         check_is_fitted(self)
         settings = self._check_arguments()
+        self._check_streamable("forget")
         seen = self._kept_moments("forget")
         data = self._training_set(X, y, sample_weight, classes=self.classes_, reset=False)
         removed = class_moments(data, self._kernel_features)
@@ -316,7 +331,7 @@ class ProximalSVC(MomentClassifier):
         return self
 
     @all_or_nothing
-    def refine_on(self, chunks: Iterable[tuple]) -> "ProximalSVC":
+    def refine_on(self, chunks: Iterable[tuple]) -> Self:
         """Apply the Newton refinement after a stream of `partial_fit` or `forget`.
 
         A Newton step is a sum over all rows that were seen, so they have to come by once per step (some 5 to 10
@@ -334,6 +349,7 @@ class ProximalSVC(MomentClassifier):
         """
         check_is_fitted(self)
         self._check_arguments()
+        self._check_streamable("refine_on")
         if iter(chunks) is chunks:
             raise TypeError(
                 "chunks must be iterable again and again, as every Newton step passes over all rows, got an "

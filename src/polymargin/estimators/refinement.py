@@ -1,6 +1,6 @@
 """NewtonRefinement: the refinement of Fung & Mangasarian for the scores of any one-vs-rest classifier."""
 
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,14 +66,16 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     (0.85, 0.9)
     """
 
-    def __init__(self, estimator, C=1.0, *, refine_weights="uniform"):
+    def __init__(
+        self, estimator: Any, C: float = 1.0, *, refine_weights: Literal["uniform", "balanced"] = "uniform"
+    ) -> None:
         self.estimator = estimator
         self.C = C
         self.refine_weights = refine_weights
 
     @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "NewtonRefinement":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier and refine its scores on the same rows.
 
         Parameters
@@ -89,9 +91,15 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self
         """
         check_weight("C", self.C)
+        if not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                f"estimator must be a classifier with fit and decision_function, got {self.estimator!r}."
+            )
         check_choice("refine_weights", self.refine_weights, ("uniform", "balanced"))
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(f"sample_weight must be None, as {self.estimator!r} does not take weights.")
+        if sample_weight is not None:
+            _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind == "f"):
             entries = X.tocsr() if sparse.issparse(X) else X
             assert_all_finite(entries, input_name="X")
@@ -134,6 +142,11 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"{scores.shape[1]} scores for {len(self.classes_)} classes."
             )
         return scores - self._geometry()[1]
+
+    def _affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a and c (k,) of the refined scores ``a f - c``, f the scores of the classifier."""
+        scale = np.asarray(self.refinement_.scale, dtype=np.float64)
+        return scale, scale * self._geometry()[1] + self.refinement_.offset
 
     @available_if(_estimator_has_scores)
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -3,15 +3,16 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
 from polymargin.checks import check_choice, check_flag, check_integer, check_real, check_weight
-from polymargin.costs import resolve_utility, utility_of_costs
+from polymargin.costs import CONVERSIONS, resolve_utility, utility_of_costs
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._kernel import KernelClassifier, features_at_hand
@@ -21,17 +22,19 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.robust import (
     LOSSES,
     PartitionedRobust,
+    RobustLoss,
     RobustPoint,
     RobustProblem,
     consistent_truncation,
     margins,
 )
-from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
-from polymargin.solvers.hinge.interior_point import InteriorPoint
-from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+from polymargin.solvers.contract import Interrupted, Settings, Solution, Status
+from polymargin.solvers.hinge.interior_point import InteriorSequence
+from polymargin.solvers.robust.dc import ConvexSolver, DCAlgorithm, convex_solver
 from polymargin.solvers.robust.settings import DEFAULTS
 
-STARTS = ("utility", "identity", "local")
+Start = Literal["utility", "identity", "local"]
+STARTS: tuple[Start, ...] = ("utility", "identity", "local")
 LOCAL_ROWS = 200
 """Distinct rows up to which the local search, which takes some ten times as long as a start, is made."""
 LOCAL_ROUNDS = 5
@@ -68,7 +71,11 @@ class RobustSVC(KernelClassifier):
         labelled by classes, ``{(true, predicted): utility}`` (others 1 for the true class, else 0), "ordinal"
         (``k - 1 - |i - j|`` less each row's minimum). None is the identity.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
-        Costs instead of utilities, converted to ``max(cost) - cost`` less each row's minimum.
+        Costs instead of utilities, converted as `conversion` says.
+    conversion : {"rows", "paper"}, default="rows"
+        How costs become utilities: "rows", the largest cost of each row less its costs; "paper", (9) of Liu, Wu &
+        He, the largest of all costs less the costs. The Bayes rule is the same; the utilities of the paper draw
+        the scores towards zero where rows have no worst class in common.
     truncation : "auto" or float, default="auto"
         The margin s, at most 0, from which the loss is constant. "auto" is the lowest s for which the machine is
         Fisher consistent (Theorem 3.1): ``-1/(k-1)`` for the hinge, ``log(1 - 1/k)`` for the exponential,
@@ -181,33 +188,35 @@ class RobustSVC(KernelClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        utility=None,
-        cost_matrix=None,
-        truncation="auto",
-        loss="hinge",
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        landmarks=None,
-        priors=None,
-        class_weight=None,
-        fit_intercept=True,
-        starts=STARTS,
-        n_init=1,
-        max_dc_iter=50,
-        tol=1e-6,
-        max_iter=-1,
-        time_limit=None,
-        cache_size=1000,
-        random_state=None,
-        verbose=False,
-    ):
+        utility: Any = None,
+        cost_matrix: Any = None,
+        conversion: Literal["rows", "paper"] = "rows",
+        truncation: Literal["auto"] | float = "auto",
+        loss: Literal["hinge", "exponential", "logistic"] = "hinge",
+        kernel: KernelLike = "linear",
+        gamma: Width = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        landmarks: Any = None,
+        priors: Any = None,
+        class_weight: ClassWeight = None,
+        fit_intercept: bool = True,
+        starts: Sequence[Start] = STARTS,
+        n_init: int = 1,
+        max_dc_iter: int = 50,
+        tol: float = 1e-6,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        cache_size: float = 1000,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.utility = utility
         self.cost_matrix = cost_matrix
+        self.conversion = conversion
         self.truncation = truncation
         self.loss = loss
         self.kernel = kernel
@@ -230,7 +239,7 @@ class RobustSVC(KernelClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "RobustSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -269,7 +278,7 @@ class RobustSVC(KernelClassifier):
         def state(
             truncation: float, utility: NDArray[np.float64] | None = self.utility_, emphasis: Any = 1.0
         ) -> RobustProblem:
-            weight = self.C * (emphasis * data.weights)[:, None] * _utility_of_rows(data, utility)
+            weight = self.C * (emphasis * data.weights)[:, None] * utility_of_rows(data, utility, self.conversion)
             return RobustProblem(gram, weight, truncation, self.fit_intercept, self.loss)
 
         problem = state(self.truncation_)
@@ -286,6 +295,11 @@ class RobustSVC(KernelClassifier):
         """Fit to rows in partitions: by the interior point, which takes sums over them."""
         kernel, nystroem = self._kernel_of(data)
         width = self._width(data, nystroem)
+        if self.utility_ is None and self.conversion == "paper":
+            raise ValueError(
+                "conversion must be 'rows' for costs of rows on Dask, got 'paper': no partition knows the largest "
+                "of all costs."
+            )
         used = data if self.utility_ is None else data.restricted(np.any(self.utility_, axis=1))
         rows = used.blocks.map(features_at_hand, nystroem, keep=True)
 
@@ -294,7 +308,7 @@ class RobustSVC(KernelClassifier):
             return PartitionedRobust(blocks, width, data.n_classes, truncation, self.fit_intercept)
 
         problem = state(self.truncation_)
-        solution = self._solve(state, InteriorPoint(), settings)
+        solution = self._solve(state, InteriorSequence(), settings)
         self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
         self.intercept_ = solution.point.step.intercept
         self.suspicion_, self.suspect_labels_ = None, None
@@ -306,6 +320,7 @@ class RobustSVC(KernelClassifier):
         settings = self._settings()
         check_weight("C", self.C)
         check_choice("loss", self.loss, LOSSES)
+        check_choice("conversion", self.conversion, CONVERSIONS)
         check_flag("fit_intercept", self.fit_intercept)
         check_integer("max_dc_iter", self.max_dc_iter, at_least=1)
         check_integer("n_init", self.n_init, at_least=1)
@@ -333,7 +348,7 @@ class RobustSVC(KernelClassifier):
 
     def _utilities(self, data: TrainingSet | PartitionedSet) -> NDArray[np.float64]:
         if self.cost_matrix is not None:
-            return utility_of_costs(data.costs)
+            return utility_of_costs(data.costs, self.conversion)
         utility = resolve_utility(self.utility, data.classes)
         not_best = np.flatnonzero(utility.max(axis=1) > utility.diagonal())
         if len(not_best):
@@ -361,7 +376,7 @@ class RobustSVC(KernelClassifier):
     def _solve(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: Solver,
+        convex: ConvexSolver,
         settings: Settings,
         labels: NDArray[np.intp] | None = None,
     ) -> Solution[RobustPoint]:
@@ -391,7 +406,7 @@ class RobustSVC(KernelClassifier):
     def _start_scores(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: Solver,
+        convex: ConvexSolver,
         settings: Settings,
         labels: NDArray[np.intp] | None,
         problem: RobustProblem | PartitionedRobust,
@@ -456,17 +471,19 @@ def _robust_block(
     utility: NDArray[np.float64] | None,
     truncation: float,
     fit_intercept: bool,
-    loss: str,
+    loss: RobustLoss,
 ) -> RobustProblem:
     """State the problem on the rows of a partition."""
     data, gram = rows
-    weight = C * data.weights[:, None] * _utility_of_rows(data, utility)
+    weight = C * data.weights[:, None] * utility_of_rows(data, utility)
     return RobustProblem(gram, weight, truncation, fit_intercept, loss)
 
 
-def _utility_of_rows(data: TrainingSet, utility: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def utility_of_rows(
+    data: TrainingSet, utility: NDArray[np.float64] | None, conversion: str = "rows"
+) -> NDArray[np.float64]:
     """Return the utilities (n, k) of rows: those of their classes or, without any, of their own costs."""
-    return utility_of_costs(data.unweighted_costs) if utility is None else utility[data.labels]
+    return utility_of_costs(data.unweighted_costs, conversion) if utility is None else utility[data.labels]
 
 
 def _objective(solution: Solution[RobustPoint]) -> float:

@@ -1,25 +1,29 @@
 """SharedStructureSVC: base classifiers shared through learnt class relations (Vural et al. 2009)."""
 
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
 from polymargin.checks import check_choice, check_integer
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
-from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
+from polymargin.problems.shared import Formulation, SharedPoint, SharedProblem, TaskMoments
 from polymargin.relations import resolve_relations
 from polymargin.solvers.contract import Observer, Settings, Solution
 from polymargin.solvers.shared.alternation import AlternationSolver, spectral_start
 from polymargin.solvers.shared.base_step import BaseStep, make_base_step
+from polymargin.solvers.shared.variable_projection import VariableProjection
 
 FORMULATIONS = ("original", "fast", "sum_to_zero")
-CONVEX_ITERATIONS = 10_000
-"""Limit of the alternation where it runs to convergence."""
+PAPER_ROUNDS = 5
+"""Rounds of the paper, where there is no optimum to run to."""
+LONGEST = 10_000
+"""Limit of the iterations of fits that run to convergence."""
 
 
 class SharedStructureSVC(TaskClassifier):
@@ -34,7 +38,8 @@ class SharedStructureSVC(TaskClassifier):
     column of -1 (so the intercept is penalised). `C` is the paper's mu, `relation_penalty` its nu.
 
     Without constraints on M (``bounds=None``) this *is* the trace-norm problem of `TraceNormSVC`, and is solved
-    globally. With them it is not convex; the paper's five rounds are early stopping, which `converged_` and
+    globally. With them it is not convex, and a stationary point is found: W is eliminated, and L-BFGS-B minimises
+    over M. A number of rounds (`max_iter`; five in the paper) is early stopping, which `converged_` and
     `certificate_` tell.
 
     Parameters
@@ -73,9 +78,11 @@ class SharedStructureSVC(TaskClassifier):
         sizes) or the points themselves.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the classes.
-    max_iter : int, default=5
-        Rounds of one W-step and one M-step; -1 goes on until `tol`. Stopping after as many rounds as asked for
-        is no failure and raises no warning. Without constraints on M the fit always goes on until `tol`.
+    max_iter : int or None, default=None
+        Rounds of one W-step and one M-step, in turns; the paper has five. Stopping after as many rounds as asked
+        for is no failure and raises no warning. -1 goes on until `tol`, by faster steps, as fits without
+        constraints on M always do. None is -1, but five rounds for "fast" and "sum_to_zero", which have no optimum
+        to run to.
     tol : float, default=1e-8
         Relative gap of the certificate at which to stop; the last digits are cheap.
     n_init : int, default=1
@@ -105,14 +112,14 @@ class SharedStructureSVC(TaskClassifier):
     moments_ : ClassMoments or None
         What is known of all rows seen; None if there were fewer rows than unknowns.
     history_ : ndarray of shape (`n_iter_`,)
-        Objective after every round; for "original" it never rises.
+        Objective after every round, or step over M; for "original" it never rises.
     certificate_ : Certificate
         "global" where the trace-norm bound proves it, else "stationary": no change of W alone or of M alone
         leads below `dual` ("fast" and "sum_to_zero": of M alone, their last step).
     converged_ : bool
         Whether the certificate is within `tol`.
     n_iter_ : int
-        Rounds.
+        Rounds, and steps over M.
     solver_ : str
         Name of the method that found the solution.
     status_ : str
@@ -136,32 +143,32 @@ class SharedStructureSVC(TaskClassifier):
     >>> model.relation_.shape, bool(abs(model.relation_).max() <= 1)
     ((10, 10), True)
     >>> model.certificate_.kind, model.converged_
-    ('stationary', False)
+    ('stationary', True)
     """
 
     def __init__(
         self,
-        C=1.0,
-        relation_penalty=1.0,
+        C: float = 1.0,
+        relation_penalty: float = 1.0,
         *,
-        formulation="original",
-        scheme="ovr",
-        n_base=None,
-        bounds=(-1, 1),
-        constraint=None,
-        fixed_relations=None,
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        landmarks=None,
-        class_weight=None,
-        max_iter=5,
-        tol=1e-8,
-        n_init=1,
-        random_state=None,
-        verbose=False,
-    ):
+        formulation: Formulation = "original",
+        scheme: Literal["ovr", "ovo"] = "ovr",
+        n_base: int | None = None,
+        bounds: tuple[float, float] | None = (-1, 1),
+        constraint: Literal["symmetric", "psd", "nonnegative"] | None = None,
+        fixed_relations: Any = None,
+        kernel: KernelLike = "linear",
+        gamma: Width = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        landmarks: Any = None,
+        class_weight: ClassWeight = None,
+        max_iter: int | None = None,
+        tol: float = 1e-8,
+        n_init: int = 1,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.relation_penalty = relation_penalty
         self.formulation = formulation
@@ -185,7 +192,7 @@ class SharedStructureSVC(TaskClassifier):
     @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -206,7 +213,7 @@ class SharedStructureSVC(TaskClassifier):
 
     @available_if(TaskClassifier._can_stream)
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SharedStructureSVC":
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to what was seen; the fit is that of `fit` on everything seen.
 
         Basis points of a kernel, and ``gamma="scale"``, are settled by the first chunk.
@@ -229,6 +236,11 @@ class SharedStructureSVC(TaskClassifier):
         self._fit_chunk(X, y, classes, sample_weight)
         return self
 
+    def _iteration_limit(self) -> Any:
+        if self.max_iter is None:
+            return -1 if self.formulation == "original" else PAPER_ROUNDS
+        return self.max_iter
+
     def _check_arguments(self) -> Settings:
         settings = super()._check_arguments()
         check_choice("formulation", self.formulation, FORMULATIONS)
@@ -244,7 +256,7 @@ class SharedStructureSVC(TaskClassifier):
         return settings
 
     def _early_stopping(self) -> bool:
-        return self.max_iter != -1 and not self._is_unconstrained()
+        return self._iteration_limit() != -1 and not self._is_unconstrained()
 
     def _is_unconstrained(self) -> bool:
         free = self.bounds is None and self.constraint is None and self.fixed_relations is None
@@ -272,9 +284,11 @@ class SharedStructureSVC(TaskClassifier):
         self, problem: SharedProblem, base_step: BaseStep, settings: Settings, observer: Observer | None = None
     ) -> Solution[SharedPoint]:
         """Solve from every start and keep the best."""
-        if self._is_unconstrained():
-            settings = Settings(settings.tol, CONVEX_ITERATIONS)
-        solver = AlternationSolver(base_step)
+        solver: AlternationSolver | VariableProjection = AlternationSolver(base_step)
+        if not self._early_stopping():
+            settings = Settings(settings.tol, LONGEST)
+            if not problem.relations.is_free:
+                solver = VariableProjection(base_step)
         solutions = (
             solver.solve(problem, settings, start=start, observer=observer)
             for start in self._starts(problem, base_step)

@@ -1,11 +1,12 @@
 """SparseSVC: which variable separates which classes (Guo, 2010)."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from polymargin.arguments import ClassWeight, PenaltyName, SparseLoss
 from polymargin.checks import check_choice, check_integer, check_real, check_weight
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
@@ -223,22 +224,22 @@ class SparseSVC(SparseClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        penalty="fusion",
-        adaptive=False,
-        adaptive_power=1.0,
-        adaptive_rounds=1,
-        initial_C=1.0,
-        loss="weston",
-        cost_matrix=None,
-        priors=None,
-        class_weight=None,
-        tol=1e-8,
-        max_iter=-1,
-        time_limit=None,
-        verbose=False,
-    ):
+        penalty: PenaltyName | Penalty = "fusion",
+        adaptive: Any = False,
+        adaptive_power: float = 1.0,
+        adaptive_rounds: int = 1,
+        initial_C: float = 1.0,
+        loss: SparseLoss = "weston",
+        cost_matrix: Any = None,
+        priors: Any = None,
+        class_weight: ClassWeight = None,
+        tol: float = 1e-8,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.penalty = penalty
         self.adaptive = adaptive
@@ -256,7 +257,7 @@ class SparseSVC(SparseClassifier):
 
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "SparseSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Fit the machine.
 
         Parameters

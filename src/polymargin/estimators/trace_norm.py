@@ -1,16 +1,17 @@
 """TraceNormSVC: the convex machine behind shared structure (Amit et al. 2007)."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
+from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
 from polymargin.checks import check_choice
-from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
+from polymargin.estimators._partitions import rows_in_memory
 from polymargin.estimators._tasks import TaskClassifier
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
@@ -122,22 +123,22 @@ class TraceNormSVC(TaskClassifier):
 
     def __init__(
         self,
-        C=1.0,
-        relation_penalty=1.0,
+        C: float = 1.0,
+        relation_penalty: float = 1.0,
         *,
-        loss="squared",
-        scheme="ovr",
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        landmarks=None,
-        class_weight=None,
-        max_iter=-1,
-        tol=1e-6,
-        random_state=None,
-        verbose=False,
-    ):
+        loss: Literal["squared", "smoothed_hinge"] = "squared",
+        scheme: Literal["ovr", "ovo"] = "ovr",
+        kernel: KernelLike = "linear",
+        gamma: Width = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        landmarks: Any = None,
+        class_weight: ClassWeight = None,
+        max_iter: int = -1,
+        tol: float = 1e-6,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.relation_penalty = relation_penalty
         self.loss = loss
@@ -156,7 +157,7 @@ class TraceNormSVC(TaskClassifier):
     @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @with_callbacks
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TraceNormSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -185,7 +186,7 @@ class TraceNormSVC(TaskClassifier):
 
     @available_if(_can_stream)
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "TraceNormSVC":
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to what was seen; the fit is that of `fit` on everything seen.
 
         Basis points of a kernel, and ``gamma="scale"``, are settled by the first chunk.
@@ -239,8 +240,8 @@ class TraceNormSVC(TaskClassifier):
 
     def _fit_hinge(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the smoothed hinge, which needs all rows at hand."""
-        settings, data, features, observer = self._begin(X, y, sample_weight)
-        assert isinstance(data, TrainingSet)
+        settings, given, features, observer = self._begin(X, y, sample_weight)
+        data = rows_in_memory(given, "The smoothed hinge")
         A, rotation = self._augmented(data, features), None
         if A.shape[0] < A.shape[1]:
             rotation, triangle = scipy.linalg.qr(A.T, mode="economic")

@@ -1,6 +1,6 @@
 """Running a graph beside the model that it was made from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from polymargin.selection.left_out import class_scores
+from polymargin.selection.prediction_sets import PredictionSetClassifier, misfits
 from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.rejection import RejectOptionClassifier
 
@@ -27,14 +28,16 @@ class Agreement:
     ----------
     n_rows : number of rows.
     ties : positions of the rows where a decision hangs on less than 1e-6.
-    different : positions of the other rows whose labels differ.
-    change : largest difference of a score or probability, relative to the largest score but at least 1.
+    different : positions of the other rows whose labels, or sets, differ.
+    difference : largest difference of a score or probability.
+    change : the same, relative to the largest score but at least 1.
     tolerance : what `change` may be, 1e-5 in single precision and 1e-10 in double.
     """
 
     n_rows: int
     ties: NDArray[np.intp]
     different: NDArray[np.intp]
+    difference: float
     change: float
     tolerance: float
 
@@ -66,13 +69,23 @@ def compare(model: Any, graph: Any, X: Any) -> Agreement:
     session = InferenceSession(data, providers=["CPUExecutionProvider"])
     X, feed = _feed(session, X)
     second = session.get_outputs()[1]
-    labels, scores = session.run(["label", second.name], feed)
+    labels, scores, *sets = session.run(None, feed)
     ours = model.predict_proba(X) if second.name == "probabilities" else _scores(model, X)
     unequal = np.asarray(labels != model.predict(X), dtype=bool)
     close = _is_close(model, ours)
-    change = float(np.abs(scores - ours).max() / max(1.0, np.abs(ours).max()))
+    if sets:
+        steps, last = _last_step(model)
+        rows = steps.transform(X) if steps else X
+        unequal |= (sets[0] != last.predict_set(rows)).any(axis=1)
+        close |= _nearly_in(last, rows).any(axis=1)
+    difference = float(np.abs(scores - ours).max())
     return Agreement(
-        len(ours), np.flatnonzero(close), np.flatnonzero(unequal & ~close), change, TOLERANCES[second.type]
+        len(ours),
+        np.flatnonzero(close),
+        np.flatnonzero(unequal & ~close),
+        difference,
+        difference / max(1.0, float(np.abs(ours).max())),
+        TOLERANCES[second.type],
     )
 
 
@@ -90,8 +103,9 @@ def _feed(session: Any, X: Any) -> tuple[Any, dict[str, NDArray]]:
 
 def _scores(model: Any, X: Any) -> NDArray[np.float64]:
     """Return the scores of all classes, those of a rejector inside a pipeline as well."""
-    if isinstance(model, Pipeline):
-        return _scores(model.steps[-1][1], model[:-1].transform(X) if len(model) > 1 else X)
+    steps, model = _last_step(model)
+    if steps:
+        return _scores(model, steps.transform(X))
     scorer = model.estimator_ if isinstance(model, RejectOptionClassifier) else model
     return class_scores(scorer, X, model.classes_)
 
@@ -99,10 +113,29 @@ def _scores(model: Any, X: Any) -> NDArray[np.float64]:
 def _is_close(model: Any, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     highest = np.partition(scores, -2, axis=1)
     close = highest[:, -1] - highest[:, -2] <= NEAR
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    _, last = _last_step(model)
     if isinstance(last, RejectOptionClassifier):
         close |= np.abs(last._losses(scores) - last.threshold_) <= NEAR
     if isinstance(last, ProbabilityClassifier) and last._costs is not None:
         lowest = np.partition(scores @ last._costs, 1, axis=1)
         close = lowest[:, 1] - lowest[:, 0] <= NEAR
     return close
+
+
+def _nearly_in(model: PredictionSetClassifier, X: Any) -> NDArray[np.bool_]:
+    """Tell which classes would enter or leave the set of a row if misfits were 1e-6 smaller or larger."""
+    if model.cv is None:
+        return np.abs(misfits(model.predict_proba(X), model.misfit) - model.thresholds_) <= NEAR
+
+    def better(shift: float) -> NDArray[np.float64]:
+        return model._count_better([replace(fold, misfits=fold.misfits + shift) for fold in model._folds], X)
+
+    most = model._most_better(model.coverage)
+    return (better(-NEAR) < most) != (better(NEAR) < most)
+
+
+def _last_step(model: Any) -> tuple[Any, Any]:
+    """Return the steps of a pipeline before its last, if there are any, and the last."""
+    if not isinstance(model, Pipeline):
+        return None, model
+    return model[:-1] if len(model) > 1 else None, model.steps[-1][1]

@@ -11,6 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from polymargin.checks import check_choice
 from polymargin.export.graph import NO_FORM
 
+INSIDE = ("best_estimator_", "model_", "estimator_")
+"""Where searches and wrappers keep the classifier inside."""
+
 DTYPES = {"single": np.float32, "double": np.float64}
 
 
@@ -19,20 +22,23 @@ def to_onnx(model: Any, X: Any, *, precision: str | None = None) -> Any:
 
     The graph takes any number of rows and gives ``label``, what `predict` returns, and ``scores``, one column for
     each of ``classes_``: what `decision_function` returns, for two classes with its negative before it. A
-    `ProbabilityClassifier` gives ``probabilities`` instead. The graph is made of plain operators, so that any ONNX
-    runtime can run it, in a browser or on a phone as well.
+    `ProbabilityClassifier` gives ``probabilities`` instead, a `PredictionSetClassifier` these and ``sets``, what
+    `predict_set` returns. The graph is made of plain operators, so that any ONNX runtime can run it, in a browser
+    or on a phone as well.
 
     Parameters
     ----------
     model : fitted classifier of Polymargin
         Or a pipeline that ends in one, or a search that found one; wrapped in `RejectOptionClassifier`,
-        `ProbabilityClassifier` or `NewtonRefinement` as well. The other steps of a pipeline are converted by
-        skl2onnx.
+        `ProbabilityClassifier`, `PredictionSetClassifier` or `NewtonRefinement` as well. The other steps of a
+        pipeline are converted by skl2onnx.
     X : array-like or DataFrame of shape (n_samples, n_features)
         Rows as the model takes them, of which only the types and names of the columns are used: an array makes one
         input ``X``, a DataFrame one input per column.
     precision : {"single", "double"} or None, default=None
-        What is computed in; None for that of `X`: single for float32, double for float64.
+        That of the rows that the graph takes and of the scores that it gives; None for that of `X`: single for
+        float32, double for float64. Scores and decisions are computed in double precision either way, and rounded
+        once.
 
     Returns
     -------
@@ -70,7 +76,9 @@ def _winner(model: Any) -> Any:
         model = model.best_estimator_
     if not isinstance(model, Pipeline):
         return model
-    return Pipeline([(name, step) for name, step in model.steps if step not in (None, "passthrough")])
+    *steps, (last, classifier) = model.steps
+    used = [(name, step) for name, step in steps if step not in (None, "passthrough")]
+    return Pipeline([*used, (last, _winner(classifier))])
 
 
 def machine_of(model: Any) -> Any:
@@ -78,12 +86,11 @@ def machine_of(model: Any) -> Any:
     while True:
         if isinstance(model, Pipeline):
             model = model.steps[-1][1]
-        elif hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif hasattr(model, "estimator_"):
-            model = model.estimator_
-        else:
+            continue
+        inner = next((getattr(model, name) for name in INSIDE if hasattr(model, name)), None)
+        if inner is None:
             return model
+        model = inner
 
 
 def _check_kernel(model: Any) -> None:
@@ -102,6 +109,7 @@ def _rows(model: Any, X: Any, precision: str | None) -> Any:
             f"{tuple(width)}."
         )
     if hasattr(X, "columns"):
+        _check_columns(model, X)
         return _frame(X, precision)
     row = np.asarray(X[:1].toarray() if sparse.issparse(X) else X[:1])
     if row.dtype.kind not in "biuf":
@@ -111,6 +119,28 @@ def _rows(model: Any, X: Any, precision: str | None) -> Any:
         )
     single = row.dtype == np.float32 if precision is None else precision == "single"
     return row.astype(np.float32 if single else np.float64)
+
+
+def _check_columns(model: Any, X: Any) -> None:
+    """Refuse a frame whose columns the model does not take: the graph would take them, under their names."""
+    names, expected = list(X.columns), list(getattr(model, "feature_names_in_", X.columns))
+    if names != expected:
+        missing = [name for name in expected if name not in names]
+        what = f"lacks {missing[0]!r}" if missing else "has them in another order"
+        raise ValueError(f"X must have the columns that the model was fitted with, but it {what}.")
+    text = [name for name in names if getattr(X[name].dtype, "kind", "O") not in "biuf"]
+    if text and not _transforms(model) and hasattr(X, "iloc"):
+        raise TypeError(
+            f"X must be numbers, got the column {text[0]!r} of type {X[text[0]].dtype}; a pipeline can encode it."
+        )
+
+
+def _transforms(model: Any) -> bool:
+    """Tell whether rows go through other steps before they reach the machine."""
+    if isinstance(model, Pipeline):
+        return len(model) > 1 or _transforms(model.steps[-1][1])
+    inner = next((getattr(model, name) for name in INSIDE if hasattr(model, name)), None)
+    return inner is not None and _transforms(inner)
 
 
 def _frame(X: Any, precision: str | None) -> Any:

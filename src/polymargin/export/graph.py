@@ -1,7 +1,7 @@
 """Formulas of scores and decisions as nodes of an ONNX graph: plain operators, any number of rows.
 
-Single precision is single precision throughout, for runtimes that have no other. Distances are therefore taken
-from differences, one row after the other: ``|x|^2 + |y|^2 - 2 x'y`` would lose digits that the scores must have.
+All is computed in double precision, whatever rows come in: sums over many points would lose digits in single
+precision that the scores must have. Scores are rounded once, where they leave the graph.
 """
 
 from dataclasses import dataclass
@@ -16,28 +16,26 @@ from polymargin.estimators._scoring import Scoring
 from polymargin.gram import PointKernel
 from polymargin.problems.softmax import logits
 from polymargin.selection.calibration import SigmoidMap, SoftmaxMap
+from polymargin.selection.prediction_sets import FREE_RANKS, RANK_PENALTY
 
-PROTO = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE}
 NO_FORM = "has no ONNX form: it needs code or training rows that the graph cannot hold; use a built-in kernel"
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Writes nodes in one precision into a converter's container.
+    """Writes nodes into a converter's container.
 
     Attributes
     ----------
     scope, container : of skl2onnx: they make names unique and keep nodes and constants.
-    dtype : np.float32 or np.float64, the precision of all that is computed.
     """
 
     scope: Any
     container: Any
-    dtype: Any
 
-    def constant(self, values: Any, dtype: Any = None) -> str:
-        """Add an array, of the graph's precision unless told otherwise."""
-        array = np.ascontiguousarray(values, dtype=self.dtype if dtype is None else dtype)
+    def constant(self, values: Any, dtype: Any = np.float64) -> str:
+        """Add an array."""
+        array = np.ascontiguousarray(values, dtype=dtype)
         name = self.scope.get_unique_variable_name("constant")
         self.container.initializers.append(numpy_helper.from_array(array.reshape(np.shape(values)), name))
         return name
@@ -51,8 +49,12 @@ class Graph:
 
     def rows(self, variables: Any) -> str:
         """Return one matrix made of the inputs, whatever numbers they hold."""
-        parts = [self.node("Cast", variable.full_name, to=PROTO[np.dtype(self.dtype)]) for variable in variables]
+        parts = [self.double(variable.full_name) for variable in variables]
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=1)
+
+    def double(self, values: str) -> str:
+        """Return values of any type as numbers in double precision."""
+        return self.node("Cast", values, to=TensorProto.DOUBLE)
 
     def scores(self, scoring: Scoring, rows: str) -> str:
         """Return the scores (n, k) of the rows."""
@@ -70,7 +72,7 @@ class Graph:
         """Count the votes of pairs of classes, as the classifiers do (`count_votes`)."""
         signs, against = self.constant(codes.T), np.maximum(-codes, 0.0).sum(axis=1)
         positive = self.node("Greater", tasks, self.constant(0.0))
-        gained = self.node("MatMul", self.node("Cast", positive, to=PROTO[np.dtype(self.dtype)]), signs)
+        gained = self.node("MatMul", self.double(positive), signs)
         whole = self.node("Add", gained, self.constant(against))
         # A division after the product would be fused with it, and its factor rounded to single precision.
         ties = self.node("MatMul", self.node("Tanh", tasks), self.constant(codes.T / (2 * len(codes))))
@@ -97,52 +99,48 @@ class Graph:
 
     def _distances(self, points: NDArray[np.float64], rows: str, kernel: str) -> str:
         """Return squared distances, or for the Laplacian kernel sums of absolute differences."""
-        # A centre that single precision holds exactly: rows and points lose nothing where they are subtracted.
-        centre = points.mean(axis=0).astype(np.float32)
-        rows = self.node("Sub", rows, self.constant(centre))
-        points = points - centre
-        if kernel == "rbf" and self.dtype == np.float64:
+        if kernel == "rbf":
+            centre = points.mean(axis=0)  # near it, distances keep their digits
+            rows, points = self.node("Sub", rows, self.constant(centre)), points - centre
             squares = self._reduce("ReduceSumSquare", rows, keepdims=1)
             crossed = self.node("MatMul", rows, self.constant(-2.0 * points.T))
             summed = self.node("Add", crossed, self.constant(np.einsum("ij,ij->i", points, points)))
             return self.node("Max", self.node("Add", summed, squares), self.constant(0.0))
         name = self.scope.get_unique_variable_name("distances")
-        norm = "ReduceL1" if kernel == "laplacian" else "ReduceSumSquare"
         self.container.add_node(
             "Scan",
             [rows],
             name,
             name=self.scope.get_unique_operator_name("Scan"),
             num_scan_inputs=1,
-            body=self._distances_of_a_row(self.constant(points), norm, points.shape[1]),
+            body=self._distances_of_a_row(self.constant(points), points.shape[1]),
         )
         return name
 
-    def _distances_of_a_row(self, points: str, norm: str, width: int) -> Any:
+    def _distances_of_a_row(self, points: str, width: int) -> Any:
         row, gap, found = (self.scope.get_unique_variable_name(name) for name in ("row", "differences", "found"))
-        proto = PROTO[np.dtype(self.dtype)]
-        inputs, attributes = self._axis(norm)
+        inputs, attributes = self._axis("ReduceL1")
         return helper.make_graph(
             [
                 helper.make_node("Sub", [points, row], [gap]),
-                helper.make_node(norm, [gap, *inputs], [found], keepdims=0, **attributes),
+                helper.make_node("ReduceL1", [gap, *inputs], [found], keepdims=0, **attributes),
             ],
             "distances of a row",
-            [helper.make_tensor_value_info(row, proto, [width])],
-            [helper.make_tensor_value_info(found, proto, [None])],
+            [helper.make_tensor_value_info(row, TensorProto.DOUBLE, [width])],
+            [helper.make_tensor_value_info(found, TensorProto.DOUBLE, [None])],
         )
 
-    def _reduce(self, operator: str, matrix: str, *, keepdims: int = 0) -> str:
-        """Add a node that takes the columns of a matrix together."""
-        inputs, attributes = self._axis(operator)
-        return self.node(operator, matrix, *inputs, keepdims=keepdims, **attributes)
+    def _reduce(self, operator: str, values: str, *, axis: int = 1, keepdims: int = 0) -> str:
+        """Add a node that takes entries along an axis together, by default the columns of a matrix."""
+        inputs, attributes = self._axis(operator, axis)
+        return self.node(operator, values, *inputs, keepdims=keepdims, **attributes)
 
-    def _axis(self, operator: str) -> tuple[list[str], dict[str, Any]]:
+    def _axis(self, operator: str, axis: int = 1) -> tuple[list[str], dict[str, Any]]:
         """Return how a reduction is told its axis: an attribute in older versions of ONNX, an input in newer."""
         since = 13 if operator == "ReduceSum" else 18
         if self.container.target_opset_any_domain("") < since:
-            return [], {"axes": [1]}
-        return [self.constant([1], np.int64)], {}
+            return [], {"axes": [axis]}
+        return [self.constant([axis], np.int64)], {}
 
     def losses(self, scores: str, n_classes: int, *, of_paper: bool) -> str:
         """Return the loss (n,) of the predicted class, as `RejectOptionClassifier` measures it."""
@@ -175,6 +173,29 @@ class Graph:
         none = self.node("Equal", sums, self.constant(0.0))
         even = self.constant(np.full((1, n_classes), 1.0 / n_classes))
         return self.node("Where", none, even, self.node("Div", columns, sums))
+
+    def misfits(self, kind: str, probabilities: str, n_classes: int) -> str:
+        """Return how badly every class fits, (n, k), as `PredictionSetClassifier` measures it."""
+        if kind == "lac":
+            return self.node("Sub", self.constant(1.0), probabilities)
+        # Classes up to y are those more probable, and of the equally probable those not after it.
+        own = self.node("Reshape", probabilities, self.constant([0, n_classes, 1], np.int64))
+        other = self.node("Reshape", probabilities, self.constant([0, 1, n_classes], np.int64))
+        not_after = self.constant(np.tril(np.ones((1, n_classes, n_classes))), np.bool_)
+        equal = self.node("And", self.node("Equal", other, own), not_after)
+        up_to = self.double(self.node("Or", self.node("Greater", other, own), equal))
+        summed = self._reduce("ReduceSum", self.node("Mul", up_to, other), axis=2)
+        if kind == "aps":
+            return summed
+        ranks = self._reduce("ReduceSum", up_to, axis=2)
+        beyond = self.node("Relu", self.node("Sub", ranks, self.constant(float(FREE_RANKS))))
+        return self.node("Add", summed, self.node("Mul", beyond, self.constant(RANK_PENALTY)))
+
+    def counts_below(self, values: str, column: int, known: NDArray[np.float64], weights: NDArray) -> str:
+        """Return the summed weights (n, 1) of the `known` numbers that are below a column of `values`."""
+        own = self.node("Gather", values, self.constant([column], np.int64), axis=1)
+        below = self.double(self.node("Greater", own, self.constant(known)))
+        return self.node("MatMul", below, self.constant(weights[:, None]))
 
     def _interpolated(self, scores: str, column: int, at: NDArray, values: NDArray) -> str:
         """Return the linear interpolation of `values` at points `at`, constant beyond, of a column of scores."""

@@ -22,11 +22,14 @@ from polymargin.gram.landmarks import (
     row_keys,
 )
 from polymargin.gram.points import PointKernel
+from polymargin.gram.products import skinny_product
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
     Gram,
     LazyGram,
+    as_dense,
+    as_features,
     kernel_root,
     make_gram,
     pivoted_cholesky,
@@ -47,6 +50,8 @@ __all__ = [
     "NystroemMap",
     "PointKernel",
     "RowHash",
+    "as_dense",
+    "as_features",
     "check_precomputed",
     "distinct_rows",
     "draw_landmarks",
@@ -62,4 +67,5 @@ __all__ = [
     "resolve_kernel",
     "row_keys",
     "row_norms_squared",
+    "skinny_product",
 ]

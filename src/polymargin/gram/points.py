@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
-from polymargin.gram.kernels import Kernel, row_norms_squared
+from polymargin.gram.kernels import Kernel, gaussians_of, row_norms_squared
 
 BLOCK_BYTES = 2**20
 """Size of the block of kernel values formed at a time: it should stay in the processor's second cache."""
@@ -65,17 +65,15 @@ def _linear(kernel: Kernel, points: NDArray) -> Prepared:
 
 def _rbf(kernel: Kernel, points: NDArray) -> Prepared:
     """Return ``exp(-gamma |x - y|^2)``; rows and points are centred, so that little cancels in the distance."""
+    if len(points) == 0:
+        return lambda X: np.zeros((len(X), 0))
     centre, scale = points.mean(axis=0, dtype=np.float64), np.sqrt(2.0 * kernel.gamma)
     scaled = (points - centre) * scale
     columns, squares = np.ascontiguousarray(scaled.T), 0.5 * row_norms_squared(scaled)
 
     def block(X: NDArray) -> NDArray[np.float64]:
         rows = (X - centre) * scale
-        values = rows @ columns
-        values -= squares
-        values -= 0.5 * row_norms_squared(rows)[:, None]
-        np.minimum(values, 0.0, out=values)
-        return np.exp(values, out=values)
+        return gaussians_of(rows @ columns, 0.5 * row_norms_squared(rows), squares)
 
     return block
 

@@ -14,6 +14,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
 from polymargin.gram.kernels import Kernel, row_norms_squared
+from polymargin.gram.products import skinny_product
+from polymargin.threads import large_products
 
 
 class Gram(Protocol):
@@ -67,7 +69,7 @@ class DenseGram:
         if 3 * len(rows) < self.n:
             return self.block(rows).T @ V[rows]
         if self.matrix.dtype == np.float64:
-            return self.matrix @ V
+            return skinny_product(self.matrix, V)
         return _matmul_by_rows(self, V)
 
     def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
@@ -173,6 +175,32 @@ def products_by_rows(
         yield rows, gram.block(rows, columns) @ V
 
 
+def as_dense(gram: Gram, who: str) -> DenseGram:
+    """Return the matrix held in memory that `who` needs.
+
+    Raises
+    ------
+    TypeError
+        It is none.
+    """
+    if not isinstance(gram, DenseGram):
+        raise TypeError(f"{who} needs the whole matrix in memory: a DenseGram, got a {type(gram).__name__}.")
+    return gram
+
+
+def as_features(gram: Gram, who: str) -> FeatureGram:
+    """Return the inner products of features that `who` needs.
+
+    Raises
+    ------
+    TypeError
+        They are none.
+    """
+    if not isinstance(gram, FeatureGram):
+        raise TypeError(f"{who} needs features: a FeatureGram, got a {type(gram).__name__}.")
+    return gram
+
+
 def products_at(gram: Gram, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows `rows` of the matrix's product with `V`."""
     if isinstance(gram, FeatureGram):
@@ -222,13 +250,15 @@ def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:
     if kernel.name == "precomputed":
         return DenseGram(X)
     if 8 * n * n <= budget:
-        return DenseGram(np.ascontiguousarray(kernel(X), dtype=np.float64))
+        with large_products(n * n):
+            return DenseGram(np.ascontiguousarray(kernel(X), dtype=np.float64))
     if 4 * n * n <= budget:
         lazy = LazyGram(kernel, X)
         matrix = np.empty((n, n), dtype=np.float32)
         height = max(1, 2**26 // (8 * n))
-        for first in range(0, n, height):
-            rows = np.arange(first, min(first + height, n))
-            matrix[rows] = lazy.block(rows)
+        with large_products(n * n):
+            for first in range(0, n, height):
+                rows = np.arange(first, min(first + height, n))
+                matrix[rows] = lazy.block(rows)
         return DenseGram(matrix)
     return LazyGram(kernel, X, cache_size)

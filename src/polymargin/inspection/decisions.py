@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from polymargin.checks import check_integer
 from polymargin.inspection._plotting import class_colours, ink, label_text, new_panels, styled
 from polymargin.selection.left_out import class_scores
-from polymargin.selection.rejection import RejectOptionClassifier, prediction_losses
+from polymargin.selection.rejection import RejectOptionClassifier
+from polymargin.selection.weakness import prediction_losses
 
 LOSS_HEIGHT = 1.1
 """Inches of the panel of the losses."""
@@ -93,7 +94,7 @@ class DecisionVectorDisplay:
         threshold = None
         machine = estimator
         if isinstance(estimator, RejectOptionClassifier):
-            machine, threshold = estimator.estimator_, estimator.threshold_
+            machine, threshold = estimator.estimator_, estimator._one_threshold("DecisionVectorDisplay")
         scores = class_scores(machine, X, estimator.classes_)
         if y is not None:
             y = column_or_1d(y)

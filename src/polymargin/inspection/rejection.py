@@ -92,8 +92,10 @@ class RiskCoverageDisplay:
             right = estimator.classes_[scores.argmax(axis=1)] == y
             tally = Tally.of(estimator._losses(scores), right, np.ones(len(y)))
             losses, coverage, risk = tally.loss, tally.accepted / len(y), tally.errors / tally.accepted
-        last = int(np.searchsorted(losses, estimator.threshold_, side="right")) - 1
-        chosen = (float(coverage[last]), float(risk[last])) if last >= 0 else None
+        chosen = None
+        if np.ndim(estimator.threshold_) == 0:
+            last = int(np.searchsorted(losses, estimator.threshold_, side="right")) - 1
+            chosen = (float(coverage[last]), float(risk[last])) if last >= 0 else None
         display = cls(
             coverage=coverage, risk=risk, chosen=chosen, name=name or type(estimator.estimator_).__name__
         )

@@ -292,7 +292,9 @@ class WeightedSystem:
         image = self.A.T @ multipliers
         norms = float(np.vdot(multipliers, multipliers)) / C + float(np.vdot(image, image)) - C * self.beyond
         dual = Z - image, float(np.vdot(self.right, multipliers)) - 0.5 * norms
-        return _judged(Z, C, (self.A.T @ errors, self.A.T @ self.right, squares), dual)
+        sums = self.A.T @ errors, self.A.T @ self.right, squares
+        # both dual points are bounds: the multipliers, and those that belong to Z
+        return min(_judged(Z, C, sums, dual), _judged(Z, C, sums), key=lambda certificate: abs(certificate.gap))
 
 
 def _of_block(rows: ProximalRows, sides: Sides, function: Callable[..., Any], arguments: tuple) -> Any:

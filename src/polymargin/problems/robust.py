@@ -11,7 +11,7 @@ from which it then differs by a multiple of ``[s - u]_+`` in the same way.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,11 @@ from polymargin.problems.hinge import (
     leaders,
 )
 
-LOSSES = ("hinge", "exponential", "logistic")
+RobustLoss = Literal["hinge", "exponential", "logistic"]
+LOSSES: tuple[RobustLoss, ...] = get_args(RobustLoss)
 
 
-def consistent_truncation(loss: str, n_classes: int) -> float:
+def consistent_truncation(loss: RobustLoss, n_classes: int) -> float:
     """Return the lowest s for which the truncated loss is weighted Fisher consistent (Theorem 3.1).
 
     >>> consistent_truncation("hinge", 3)
@@ -47,8 +48,10 @@ def consistent_truncation(loss: str, n_classes: int) -> float:
             return -1.0 / (k - 1)
         case "exponential":
             return float(np.log(1.0 - 1.0 / k))
-        case _:
+        case "logistic":
             return -float(np.log(2.0 ** (k / (k - 1)) - 1.0))
+        case unknown:
+            assert_never(unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class RobustProblem:
     weight: NDArray[np.float64]
     truncation: float
     fit_intercept: bool = True
-    loss: str = "hinge"
+    loss: RobustLoss = "hinge"
     losses: PairLosses = field(init=False)
 
     def __post_init__(self) -> None:

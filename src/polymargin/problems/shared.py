@@ -5,7 +5,7 @@ final classifier ("task") is a least-squares fit on the rows of its classes.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,8 +130,10 @@ class SharedProblem:
                 return float(np.vdot(W, W))
             case "sum_to_zero":
                 return float(np.sum(W.sum(axis=1) ** 2))
-            case _:
+            case "fast":
                 return 0.0
+            case unknown:
+                assert_never(unknown)
 
     def certify(self, point: SharedPoint) -> Certificate:
         """Measure a point afresh.

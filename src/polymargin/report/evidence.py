@@ -12,16 +12,49 @@ from polymargin.costs import resolve_cost_matrix
 from polymargin.estimators._base import MarginClassifier
 from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.report.calibration import Calibration, cross_fitted
+from polymargin.selection.decisions import least_costly
 from polymargin.selection.left_out import class_scores
+from polymargin.selection.prediction_sets import PredictionSetClassifier
+from polymargin.selection.probabilities import ProbabilityClassifier
 from polymargin.selection.rejection import (
     DEFAULT_QUANTILE,
     RejectOptionClassifier,
-    prediction_losses,
 )
 from polymargin.selection.thresholds import Tally, find_threshold
+from polymargin.selection.weakness import prediction_losses
 
 WEIGHING = ("cost_matrix", "utility", "priors", "class_weight")
 """Parameters of machines that weigh classes unequally."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probable:
+    """A model's own probabilities.
+
+    Attributes
+    ----------
+    model : what made them, from left-out scores of the training rows.
+    probabilities : (n, k), of the given rows.
+    decided : (n,) positions of the classes that it decides for.
+    sets, coverage : (n, k) which classes are in the sets, and how often they are to hold the true one; or None.
+    """
+
+    model: ProbabilityClassifier
+    probabilities: NDArray[np.float64]
+    decided: NDArray[np.intp]
+    sets: NDArray[np.bool_] | None
+    coverage: float | None
+
+    @classmethod
+    def of(cls, model: ProbabilityClassifier | PredictionSetClassifier, X: Any) -> "Probable":
+        """Ask a fitted model for them."""
+        check_is_fitted(model)
+        inner = model.model_ if isinstance(model, PredictionSetClassifier) else model
+        P = inner.predict_proba(X)
+        decided = least_costly(P, inner._costs)
+        if isinstance(model, PredictionSetClassifier):
+            return cls(inner, P, decided, model.predict_set(X), float(model.coverage))
+        return cls(inner, P, decided, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +64,7 @@ class Parts:
     Attributes
     ----------
     steps : names and fitted transformers that rows go through.
-    rejector, search : what is wrapped around the machine, where there is such a thing.
+    rejector, search, probable : what is wrapped around the machine, where there is such a thing.
     machine : the fitted machine itself.
     rows : the given rows as the machine sees them.
     features : names of their columns.
@@ -40,6 +73,7 @@ class Parts:
     steps: tuple[tuple[str, Any], ...]
     rejector: RejectOptionClassifier | None
     search: Any
+    probable: Probable | None
     machine: Any
     rows: Any
     features: tuple[str, ...]
@@ -48,7 +82,7 @@ class Parts:
     def of(cls, model: Any, X: Any) -> "Parts":
         """Take a fitted model apart and send rows through it, up to the machine."""
         steps: list[tuple[str, Any]] = []
-        rejector = search = None
+        rejector = search = probable = None
         names = _column_names(X)
         while not isinstance(model, MarginClassifier | NewtonRefinement) or hasattr(model, "best_estimator_"):
             if isinstance(model, Pipeline):
@@ -63,18 +97,22 @@ class Parts:
             elif isinstance(model, RejectOptionClassifier):
                 check_is_fitted(model)
                 rejector, model = model, model.estimator_
+            elif isinstance(model, ProbabilityClassifier | PredictionSetClassifier):
+                probable = Probable.of(model, X)
+                model = probable.model.estimator_
             elif hasattr(model, "best_estimator_"):
                 search, model = model, model.best_estimator_
             else:
                 raise TypeError(
-                    "model must be a fitted classifier of Polymargin, or a pipeline, a search or a "
-                    f"RejectOptionClassifier around one, got {model!r}."
+                    "model must be a fitted classifier of Polymargin, or a pipeline, a search, a "
+                    "RejectOptionClassifier, a ProbabilityClassifier or a PredictionSetClassifier around one, got "
+                    f"{model!r}."
                 )
         check_is_fitted(model)
         if names is None or len(names) != model.n_features_in_:
             own = getattr(model, "feature_names_in_", [f"variable {j}" for j in range(model.n_features_in_)])
             names = [str(name) for name in own]
-        return cls(tuple(steps), rejector, search, model, X, tuple(names))
+        return cls(tuple(steps), rejector, search, probable, model, X, tuple(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +123,12 @@ class Evidence:
     ----------
     names : the classes as text.
     rows : names of the held-out rows.
-    labels, predicted, accepted, scores, losses : true class, highest score, whether it is accepted, all scores,
-        and the loss of the highest.
+    labels, predicted, accepted, scores, losses : true class, the model's decision (the highest score, where it
+        has no probabilities), whether it is accepted, all scores, and the loss of the highest.
     threshold, threshold_is_left_out : highest accepted loss, and whether left-out training rows set it.
     costs, costs_given : (k, k), and whether anybody gave them.
     calibration, probabilities : how scores become probabilities, and these, in single precision as the page stores
-        them; the probabilities of a row come from a calibration on other rows.
+        them; those of the model itself or, where it has none, from a calibration on other held-out rows.
     """
 
     parts: Parts
@@ -118,20 +156,27 @@ class Evidence:
         parts = Parts.of(model, X)
         machine, classes = parts.machine, parts.machine.classes_
         labels = _positions(y, classes)
+        probable = parts.probable
         own_costs = getattr(machine, "cost_matrix", None)
+        if probable is not None and probable.model.cost_matrix is not None:
+            own_costs = probable.model.cost_matrix
         given = own_costs if cost_matrix is None else cost_matrix
         costs = resolve_cost_matrix(given, classes)
         scores = class_scores(machine, parts.rows, classes)
-        predicted = scores.argmax(axis=1)
+        predicted = scores.argmax(axis=1) if probable is None else probable.decided
         losses = prediction_losses(machine, scores)
         if parts.rejector is not None:
-            threshold = parts.rejector.threshold_
+            threshold = parts.rejector._one_threshold("The report")
             accepted = losses <= threshold
         else:
             tally = Tally.of(losses, predicted == labels, np.ones(len(labels)))
             threshold = find_threshold(tally, "quantile", DEFAULT_QUANTILE)
             accepted = np.ones(len(labels), dtype=bool)
         calibration = Calibration.fit(scores, labels, with_offsets=weighs_classes(machine))
+        if probable is None:
+            probabilities = cross_fitted(scores, labels, with_offsets=weighs_classes(machine))
+        else:
+            probabilities = probable.probabilities
         return cls(
             parts,
             classes,
@@ -147,7 +192,7 @@ class Evidence:
             costs,
             given is not None,
             calibration,
-            cross_fitted(scores, labels, with_offsets=weighs_classes(machine)).astype(np.float32),
+            probabilities.astype(np.float32),
         )
 
     @property

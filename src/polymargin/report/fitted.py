@@ -95,6 +95,13 @@ def fitted(evidence: Evidence) -> Section:
         about.append(f" Rows first go through {', '.join(type(step).__name__ for _, step in parts.steps)}.")
     if parts.search is not None:
         about.append(f" {type(parts.search).__name__} chose its parameters.")
+    if parts.probable is not None:
+        rule = (
+            "most probable class" if parts.probable.model.cost_matrix is None else "class of least expected cost"
+        )
+        about.append(
+            f" {type(parts.probable.model).__name__} makes probabilities of its scores and decides for the {rule}."
+        )
     if parts.rejector is not None:
         about.append(" Weak predictions are rejected.")
     given, left = ([(tag("code", key), text) for key, text in parameters] for parameters in parameters_of(machine))

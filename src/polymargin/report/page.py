@@ -14,7 +14,7 @@ from polymargin.report.explorer import explorer
 from polymargin.report.families import family_sections
 from polymargin.report.fitted import fitted, key_figures
 from polymargin.report.markup import join, render, tag
-from polymargin.report.performance import errors, strengths
+from polymargin.report.performance import errors, probabilities, strengths
 from polymargin.report.predictions import predictions
 from polymargin.report.scoring import scoring_form
 from polymargin.report.section import Section
@@ -40,7 +40,8 @@ def build(
     Parameters
     ----------
     model : fitted classifier of Polymargin
-        Or a pipeline, a search or a `RejectOptionClassifier` around one.
+        Or a pipeline, a search, a `RejectOptionClassifier`, `ProbabilityClassifier` or `PredictionSetClassifier`
+        around one.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
         Held-out rows, as the model takes them.
     y : array-like of shape (n_samples,)
@@ -77,6 +78,7 @@ def build(
         fitted(evidence),
         errors(evidence),
         strengths(evidence),
+        *probabilities(evidence),
         *family_sections(evidence),
         *scoring_form(evidence, X),
         explorer(evidence, command),
@@ -91,7 +93,7 @@ def build(
 def _assemble(title: str, evidence: Evidence, sections: list[Section]) -> str:
     folder = files("polymargin.report")
     style, frame = ((folder / f"page.{kind}").read_text("utf-8") for kind in ("css", "html"))
-    script = "".join((folder / f"{name}.js").read_text("utf-8") for name in ("page", "scoring"))
+    script = _script()
     n, k = len(evidence.labels), len(evidence.names)
     machine = type(evidence.parts.machine).__name__
     return Template(frame).substitute(
@@ -99,7 +101,7 @@ def _assemble(title: str, evidence: Evidence, sections: list[Section]) -> str:
         subtitle=render(f"{machine} · {k} classes · {n:,} held-out row{'s' if n > 1 else ''}"),
         version=render(version("polymargin")),
         # With its hash named here no other script can run, whatever the labels hold; and nothing can be loaded.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        script_hash=script_hash(),
         style=style,
         script=script,
         figures=join(
@@ -109,6 +111,16 @@ def _assemble(title: str, evidence: Evidence, sections: list[Section]) -> str:
         contents=join(tag("a", section.title, href=f"#{section.anchor}") for section in sections).html,
         sections=join(_section(section) for section in sections).html,
     )
+
+
+def script_hash() -> str:
+    """Return the hash by which a page allows the report's script, and no other, to run."""
+    return base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode("ascii")
+
+
+def _script() -> str:
+    folder = files("polymargin.report")
+    return "".join((folder / f"{name}.js").read_text("utf-8") for name in ("page", "scoring"))
 
 
 def _section(section: Section) -> Any:

@@ -5,13 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.inspection import DecisionVectorDisplay, RiskCoverageDisplay
+from polymargin.inspection import (
+    DecisionVectorDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    SetSizeDisplay,
+)
 from polymargin.report.evidence import Evidence
 from polymargin.report.figures import figure
 from polymargin.report.markup import Content, Markup, join, paragraph, table, tag
 from polymargin.report.section import Section, class_label, crowding, number
-from polymargin.selection.rejection import minimises_paper_loss
 from polymargin.selection.thresholds import Tally
+from polymargin.selection.weakness import minimises_paper_loss
 
 DRAWN_ROWS = 160
 """Rows of which decision vectors are drawn at most."""
@@ -122,6 +127,45 @@ def strengths(evidence: Evidence) -> Section:
         ),
     ]
     return Section("strengths", "How strong the predictions are", _strengths_in_words(evidence), join(pictures))
+
+
+def probabilities(evidence: Evidence) -> list[Section]:
+    """Show whether the model's own probabilities come true, and the sizes of its sets; nothing without them."""
+    probable = evidence.parts.probable
+    if probable is None:
+        return []
+    names = np.array(evidence.names, dtype=object)
+    labels = names[evidence.labels]
+    reliability = ReliabilityDisplay.from_probabilities(probable.probabilities, labels, names)
+    own = probable.probabilities[np.arange(len(labels)), evidence.labels]
+    log_loss = float(-np.log(np.maximum(own, np.finfo(np.float64).tiny)).mean())
+    lead = (
+        f"The model's own probabilities, from left-out scores of its training rows ({probable.model.method_} "
+        f"map): their log loss on the held-out rows is {number(log_loss)}."
+    )
+    pictures = [
+        figure(
+            lambda ax: reliability.plot(ax).description,
+            (6.4, 4.4),
+            name="reliability",
+            caption="Of held-out rows of like probability of a class, the share that are of the class, with 95 % "
+            "intervals; the larger a point, the more rows. Probabilities that come true lie on the dotted line.",
+        )
+    ]
+    if probable.sets is not None and probable.coverage is not None:
+        sizes = SetSizeDisplay.from_sets(probable.sets, labels, names, probable.coverage)
+        held = probable.sets[np.arange(len(labels)), evidence.labels].mean()
+        lead += f" Its sets hold the true class of {held:.1%} of them, asked for {probable.coverage:.1%}."
+        pictures.append(
+            figure(
+                lambda ax: sizes.plot(ax).description,
+                (6.4, 3.2),
+                name="sets",
+                caption="How many classes the sets of the held-out rows have: one class is certain, more are "
+                "ambiguous, none is novel.",
+            )
+        )
+    return [Section("probabilities", "Whether probabilities come true", lead, join(pictures))]
 
 
 def _strengths_in_words(evidence: Evidence) -> Any:

@@ -68,7 +68,10 @@
       const value = points === null ? features[i] : kernelAt(features, i);
       for (let c = 0; c < t; c++) scores[c] += value * weights[i * t + c];
     }
-    return model.votes === null ? scores : countVotes(scores);
+    const counted = model.votes === null ? scores : countVotes(scores);
+    if (model.refinement === null) return counted;
+    const [scale, offset] = model.refinement;
+    return counted.map((value, j) => scale[j] * value - offset[j]);
   }
 
   function probabilitiesOf(scores) {

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 
-from polymargin.estimators._base import MarginClassifier
+from polymargin.estimators._scoring import scoring_of
+from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.report.additive import AdditiveSteps, Column
 from polymargin.report.evidence import Evidence
 from polymargin.report.markup import Markup, data_script, paragraph, table, tag
 from polymargin.report.section import Section, class_label
-from polymargin.selection.rejection import minimises_paper_loss
+from polymargin.selection.weakness import minimises_paper_loss
 
 MOST_NUMBERS = 150_000
 """Numbers of a model that a page holds at most, about 1.6 megabytes of text."""
@@ -25,12 +27,15 @@ RESULTS = (("Decision", "scored-decision"), ("Strength", "scored-strength"), ("R
 
 
 def scoring_form(evidence: Evidence, X: Any) -> list[Section]:
-    """Return the form, or nothing where the model is too large or its preprocessing no sum over columns."""
-    machine = evidence.parts.machine
-    if not isinstance(machine, MarginClassifier):
+    """Return the form, or nothing where the model is too large or its preprocessing no sum over columns.
+
+    Nor where the model decides by probabilities of its own: the script of the page decides by scores.
+    """
+    if evidence.parts.probable is not None:
         return []
-    model = _model(machine)
-    steps = AdditiveSteps.of(evidence.parts.steps, X) if model is not None else None
+    inner_steps, machine, refined = _taken_apart(evidence.parts.machine)
+    model = _model(machine, refined)
+    steps = AdditiveSteps.of([*evidence.parts.steps, *inner_steps], X) if model is not None else None
     if model is None or steps is None or len(steps.columns) > MOST_FIELDS:
         return []
     lead = "Type in a row and see what the model makes of it. It is in this page: nothing is sent anywhere."
@@ -92,9 +97,21 @@ def _field(at: int, column: Column) -> Markup:
     return tag("label", tag("span", column.name), inner)
 
 
-def _model(machine: MarginClassifier) -> dict[str, Any] | None:
+def _taken_apart(machine: Any) -> tuple[list, Any, NewtonRefinement | None]:
+    """Return what a refinement is around, a pipeline taken apart, and the refinement itself if there is one."""
+    if not isinstance(machine, NewtonRefinement):
+        return [], machine, None
+    if not isinstance(machine.estimator_, Pipeline):
+        return [], machine.estimator_, machine
+    *steps, (_, last) = machine.estimator_.steps
+    return [step for step in steps if step[1] not in (None, "passthrough")], last, machine
+
+
+def _model(machine: Any, refined: NewtonRefinement | None) -> dict[str, Any] | None:
     """Return the formula of the scores as plain data, None where it is too large or not one of numbers."""
-    scoring = machine._scoring()
+    scoring = scoring_of(machine)
+    if scoring is None:
+        return None
     kernel = scoring.kernel
     if kernel is not None and (callable(kernel.kernel.name) or kernel.kernel.name == "precomputed"):
         return None
@@ -106,6 +123,7 @@ def _model(machine: MarginClassifier) -> dict[str, Any] | None:
         "columns": None if scoring.columns is None else scoring.columns.tolist(),
         "votes": None if scoring.votes is None else scoring.votes.tolist(),
         "kernel": None,
+        "refinement": None if refined is None else [part.tolist() for part in refined._affine()],
     }
     if kernel is not None:
         shape, points = kernel.kernel, kernel.points
@@ -124,7 +142,7 @@ def _decision(evidence: Evidence) -> dict[str, Any]:
         "temperature": float(evidence.calibration.temperature),
         "offsets": evidence.calibration.offsets.tolist(),
         "paperLoss": minimises_paper_loss(evidence.parts.machine),
-        "threshold": None if rejector is None else min(float(rejector.threshold_), np.finfo(float).max),
+        "threshold": None if rejector is None else min(rejector._one_threshold("The report"), np.finfo(float).max),
         "strength": curve,
     }
 

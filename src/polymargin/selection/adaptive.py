@@ -21,7 +21,7 @@ from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penal
 
 ROUNDS = 3
 """Adaptive rounds of "rounds" and "auto"."""
-HAIR = 1e-8
+TIE_MARGIN = 1e-8
 """Relative distance from a tie that is beyond the tolerances of HiGHS."""
 
 
@@ -35,7 +35,7 @@ def grid_of(largest: float, fractions: NDArray[np.float64]) -> NDArray[np.float6
 
     At that weight itself the zero model ties with others: a hair above it is the only one.
     """
-    return 1.0 / (fractions * (largest if largest > 0.0 else 1.0) * (1.0 + HAIR))
+    return 1.0 / (fractions * (largest if largest > 0.0 else 1.0) * (1.0 + TIE_MARGIN))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """BudgetSearch: settings of any classifier within a budget, on few rows first and on more while it lasts."""
 
-import re
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
@@ -16,9 +18,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from polymargin.checks import check_integer, check_real
+from polymargin.arguments import RandomState
+from polymargin.checks import check_integer
 from polymargin.costs import resolve_row_costs
 from polymargin.selection.scoring import CostScorer
+from polymargin.selection.smoothing import smoothed
+from polymargin.selection.spending import Budget, parse_seconds
+from polymargin.solvers.watch import Watch
+
+__all__ = ["BudgetSearch", "Trial", "parse_seconds"]
 
 KEPT = 1 / 3
 """Part of the settings that goes on to the next round, which has three times as many rows."""
@@ -30,26 +38,8 @@ REPEATS = 4
 LEAST_PER_CLASS = 2 * FOLDS
 """Rows of every class that take part from the first round on, where there are as many."""
 
-GROWTH = 2.0
-"""Exponent by which the time of a fit is taken to grow with the rows where that was not seen yet."""
-
-FINAL_SHARE = 0.4
-"""Part of a budget of seconds that is kept for the last fit."""
-
-_SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)\s*")
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-
-def parse_seconds(text: str) -> float:
-    """Return the seconds that a text such as "60s", "5m" or "1.5h" stands for.
-
-    >>> parse_seconds("60s"), parse_seconds("1.5 h")
-    (60.0, 5400.0)
-    """
-    match = _SECONDS.fullmatch(text)
-    if match is None or float(match[1]) == 0.0:
-        raise ValueError(f"budget must be a time above zero such as 60s, 5m or 1h, got {text!r}.")
-    return float(match[1]) * _UNITS[match[2]]
+RACED = 0.2
+"""Part of a budget beyond which a round is a race, in which settings that begin badly fall out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +53,7 @@ class Trial:
     score : mean over the folds; greater is better.
     error : standard error of that mean.
     seconds : that one fit took on average.
+    folds : by which it was judged so far.
     """
 
     params: dict[str, Any]
@@ -70,6 +61,7 @@ class Trial:
     score: float
     error: float
     seconds: float
+    folds: int = FOLDS
 
 
 class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -77,8 +69,10 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     All settings are judged by cross-validation on a few hundred rows, the best third of them on three times as
     many, and so on while the budget lasts; then the best is fitted to all rows, or to as many as the rest of the
-    budget is estimated to allow. Whenever the budget ends, or the search is interrupted, `best_estimator_` is the
-    best fitted model so far, with its own certificate.
+    budget is estimated to allow. Where a round would take a good part of the budget it is a race: after the first
+    fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other, the more so
+    the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the budget ends, or
+    the search is interrupted, `best_estimator_` is the best fitted model so far, with its own certificate.
 
     Parameters
     ----------
@@ -95,8 +89,10 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Rows of the first round.
     random_state : int, RandomState instance or None, default=None
         Draws rows and folds.
+    n_jobs : int or None, default=None
+        Settings that are judged at once, each in a thread; None for one, -1 for as many as there are processors.
     observer : callable or None, default=None
-        Called with every `Trial` as it ends.
+        Called with every `Trial` as it goes on, after each of its folds.
 
     Attributes
     ----------
@@ -124,24 +120,26 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: Any,
         *,
-        budget="60s",
-        scoring=None,
-        first_rows=500,
-        random_state=None,
-        observer=None,
-    ):
+        budget: str | float = "60s",
+        scoring: Any = None,
+        first_rows: int = 500,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        observer: Callable[[Trial], None] | None = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.budget = budget
         self.scoring = scoring
         self.first_rows = first_rows
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.observer = observer
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None) -> "BudgetSearch":
+    def fit(self, X: Any, y: Any, *, costs: Any = None) -> Self:
         """Search, and fit the best setting to as many rows as the budget allows.
 
         Parameters
@@ -156,7 +154,8 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        budget = _Budget.of(self.budget)
+        budget = Budget.of(self.budget)
+        budget.n_at_once = effective_n_jobs(self.n_jobs)
         first_rows = check_integer("first_rows", self.first_rows, at_least=10)
         X, y = indexable(X, y)
         y = _check_y(y)
@@ -167,7 +166,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         data = _Data(X, y, costs)
         self.trials_: list[Trial] = []
         self.complete_ = False
-        settings = list(ParameterGrid(self.param_grid))
+        grid = settings = list(ParameterGrid(self.param_grid))
         rng = check_random_state(self.random_state)
         # In random order what an early end has seen is spread over the grid.
         settings = [settings[at] for at in rng.permutation(len(settings))]
@@ -175,36 +174,43 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seed = int(rng.randint(2**31 - 1))
         for size in _sizes(first_rows, y):
             rows = np.sort(order[:size])
-            judged = [trial for trial, _ in self._round(settings, data, rows, seed, budget, keep=True)]
-            if len(judged) < len(settings):
+            judged, is_whole = self._round(settings, data, rows, seed, budget, race=True)
+            judged = _ranked(judged, grid)
+            if not is_whole:
                 break
             if size == len(y):
-                self._repeat(judged, data, seed, budget)
+                judged = self._repeat(judged, grid, data, seed, budget)
                 break
-            judged.sort(key=lambda trial: -trial.score)
             settings = [trial.params for trial in judged[: int(np.ceil(KEPT * len(judged)))]]
             while len(settings) > 1 and not budget.affords(FOLDS * len(settings), judged, _next(size, y)):
                 settings.pop()
             if len(settings) == 1:
                 break
-        self._last_fit(data, order, budget)
+        self._last_fit(judged[0] if is_whole else self.best_trial_, data, order, budget)
         return self
 
-    def _repeat(self, judged: list[Trial], data: "_Data", seed: int, budget: "_Budget") -> None:
-        """Judge the best settings on all rows by other folds as well: with few rows one division is much luck."""
+    def _repeat(
+        self, judged: list[Trial], grid: list[dict[str, Any]], data: "_Data", seed: int, budget: Budget
+    ) -> list[Trial]:
+        """Judge the best settings on all rows by other folds as well: with few rows one division is much luck.
+
+        Return them, the best first.
+        """
         everyone = np.arange(len(data.y))
+        best, others = judged[: int(np.ceil(KEPT * len(judged)))], judged[int(np.ceil(KEPT * len(judged))) :]
         for number in range(1, REPEATS):
-            judged.sort(key=lambda trial: -trial.score)
-            judged = judged[: int(np.ceil(KEPT * len(judged)))] if number == 1 else judged
-            if len(judged) == 1 or not budget.affords(FOLDS * len(judged), judged, judged[0].n_rows):
-                return
-            settings = [trial.params for trial in judged]
-            again = self._round(settings, data, everyone, seed + number, budget, keep=False)
-            if len(again) < len(judged):
-                return
-            judged = [_averaged(old, new, number) for old, (new, _) in zip(judged, again, strict=True)]
-            best = max(range(len(judged)), key=lambda at: judged[at].score)
-            self._adopt(again[best][1], judged[best], judged[best].n_rows)
+            if len(best) == 1 or not budget.affords(FOLDS * len(best), best, best[0].n_rows):
+                break
+            settings = [trial.params for trial in best]
+            again, is_whole = self._round(settings, data, everyone, seed + number, budget, race=False)
+            if not is_whole:
+                break
+            best = [_averaged(old, new, number) for old, new in zip(best, again, strict=True)]
+        ranked = _ranked([*best, *others], grid)
+        # Whoever was judged once only makes the others smoother, and does not win.
+        tried = [trial for trial in ranked if any(trial is one for one in best)]
+        self._adopt(self.best_estimator_, tried[0], self.n_rows_)
+        return tried
 
     def _round(
         self,
@@ -212,40 +218,69 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         data: "_Data",
         rows: NDArray[np.intp],
         seed: int,
-        budget: "_Budget",
+        budget: Budget,
         *,
-        keep: bool,
-    ) -> list[tuple[Trial, Any]]:
-        """Judge settings on some rows while the budget lasts; with `keep` the best so far stays on the model."""
+        race: bool,
+    ) -> tuple[list[Trial], bool]:
+        """Judge settings on some rows, fold by fold, while the budget lasts; tell whether it did.
+
+        In a `race` that is long, the better half goes on after the first fold and a third after the second.
+        """
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-        judged: list[tuple[Trial, Any]] = []
+        tallies = [_Tally(params) for params in settings]
+        running = tallies
         with warnings.catch_warnings():
             # A class may have fewer rows than there are folds, and a rough fit need not converge.
             warnings.simplefilter("ignore")
-            splits = [(rows[train], rows[test]) for train, test in folds.split(rows, data.y[rows])]
-            for params in settings:
-                if self.trials_ and budget.searched():
-                    break
-                model, trial = self._judge(params, data, splits, budget)
-                self.trials_.append(trial)
-                judged.append((trial, None if keep else model))
-                if keep:
-                    self._keep_if_best(model, trial)
-                if self.observer is not None:
-                    self.observer(trial)
-        return judged
+            for number, (train, test) in enumerate(folds.split(rows, data.y[rows]), start=1):
+                parts = data.part(rows[train]), data.part(rows[test])
+                for begin in range(0, len(running), budget.n_at_once):
+                    if self.trials_ and budget.searched():
+                        seen = [tally.trial for tally in tallies if tally.scores]
+                        return [trial for trial in seen if trial.folds >= number - 1 or number == 1], False
+                    batch = running[begin : begin + budget.n_at_once]
+                    for tally, (model, score, seconds) in zip(batch, self._judged(batch, *parts), strict=True):
+                        budget.count(len(train))
+                        tally.add(len(train), score, seconds)
+                        self._note(tally, model)
+                trials = [tally.trial for tally in tallies]
+                left = (FOLDS - number) * len(running)
+                if race and number <= 2 and budget.share_of(left, trials, len(train)) > RACED:
+                    share = 1 / 2 if number == 1 else KEPT
+                    most = max(int(np.ceil(share * len(tallies))), 1)
+                    running = sorted(running, key=lambda tally: -tally.trial.score)[:most]
+        return [tally.trial for tally in tallies], True
 
-    def _judge(
-        self, params: dict[str, Any], data: "_Data", splits: list[Any], budget: "_Budget"
-    ) -> tuple[Any, Trial]:
-        scores, started, model = [], time.perf_counter(), None
-        for train, test in splits:
-            model = self._fitted(params, data.part(train))
-            budget.count(len(train))
-            scores.append(self._score(model, data.part(test)))
-        seconds = (time.perf_counter() - started) / len(splits)
-        error = float(np.std(scores, ddof=1) / np.sqrt(len(scores)))
-        return model, Trial(params, len(splits[0][0]), float(np.mean(scores)), error, seconds)
+    def _judged(self, batch: list["_Tally"], train: "_Data", test: "_Data") -> list[tuple[Any, float, float]]:
+        """Return model, score and seconds of settings on one fold, several at once in threads."""
+
+        def judge(params: dict[str, Any]) -> tuple[Any, float, float]:
+            started = time.perf_counter()
+            model = self._fitted(params, train)
+            seconds = time.perf_counter() - started
+            return model, self._score(model, test), seconds
+
+        if len(batch) == 1:
+            return [judge(batch[0].params)]
+        with Watch() as watch, ThreadPoolExecutor(len(batch)) as threads:
+            try:
+                tasks = [threads.submit(copy_context().run, judge, tally.params) for tally in batch]
+                return [task.result() for task in tasks]
+            except BaseException:
+                watch.end()  # Ctrl-C comes to this thread alone
+                raise
+
+    def _note(self, tally: "_Tally", model: Any) -> None:
+        """Take in what a fold says of a setting: in the list of trials, and as the best so far."""
+        trial = tally.trial
+        if tally.place is None:
+            tally.place = len(self.trials_)
+            self.trials_.append(trial)
+        else:
+            self.trials_[tally.place] = trial
+        self._keep_if_best(model, trial)
+        if self.observer is not None:
+            self.observer(trial)
 
     def _fitted(self, params: dict[str, Any], data: "_Data") -> Any:
         return clone(self.estimator).set_params(**params).fit(data.X, data.y, **data.priced)
@@ -257,9 +292,10 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return scoring(model, data.X, data.y, **data.priced)
 
     def _keep_if_best(self, model: Any, trial: Trial) -> None:
-        """Remember the best of the round with the most rows so far."""
-        best = getattr(self, "best_trial_", None) if len(self.trials_) > 1 else None
-        if best is None or (trial.n_rows, trial.score) > (best.n_rows, best.score):
+        """Remember the best of the round with the most rows so far, among those judged by the most folds."""
+        is_first = len(self.trials_) == 1 and trial.folds == 1
+        best = None if is_first else self.best_trial_
+        if best is None or (trial.n_rows, trial.folds, trial.score) > (best.n_rows, best.folds, best.score):
             self._adopt(model, trial, trial.n_rows)
 
     def _adopt(self, model: Any, trial: Trial, n_rows: int) -> None:
@@ -269,9 +305,9 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
 
-    def _last_fit(self, data: "_Data", order: NDArray[np.intp], budget: "_Budget") -> None:
+    def _last_fit(self, trial: Trial, data: "_Data", order: NDArray[np.intp], budget: Budget) -> None:
         """Fit the best setting to all rows, or to as many as the rest of the budget allows."""
-        trial, y = self.best_trial_, data.y
+        y = data.y
         size = budget.rows_allowed(self.trials_, trial, len(y))
         if size <= trial.n_rows < len(y):
             return
@@ -331,67 +367,49 @@ class _Data:
 
 
 @dataclass(slots=True)
-class _Budget:
-    """What may be spent, of seconds or of rows given to fits, and what has been."""
+class _Tally:
+    """A setting while it is judged: its scores so far, and its place in the list of trials."""
 
-    seconds: float
-    rows: float
-    clock: Callable[[], float]
-    started: float
-    counted: int = 0
+    params: dict[str, Any]
+    n_rows: int = 0
+    scores: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    place: int | None = None
 
-    @classmethod
-    def of(cls, budget: Any) -> "_Budget":
-        clock = time.perf_counter
-        if isinstance(budget, str):
-            return cls(parse_seconds(budget), np.inf, clock, clock())
-        return cls(np.inf, check_real("budget", budget, above=0.0), clock, clock())
-
-    @property
-    def seconds_left(self) -> float:
-        return self.seconds - (self.clock() - self.started)
+    def add(self, n_rows: int, score: float, seconds: float) -> None:
+        """Count a fold."""
+        self.n_rows = max(n_rows, self.n_rows)
+        self.scores.append(float(score))
+        self.seconds.append(seconds)
 
     @property
-    def rows_left(self) -> float:
-        return self.rows - self.counted
+    def trial(self) -> Trial:
+        """The setting as it stands; after a single fold nothing is known of the error."""
+        n = len(self.scores)
+        error = float(np.std(self.scores, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+        return Trial(self.params, self.n_rows, float(np.mean(self.scores)), error, float(np.mean(self.seconds)), n)
 
-    def count(self, n_rows: int) -> None:
-        """Count the rows given to a fit."""
-        self.counted += n_rows
 
-    def searched(self) -> bool:
-        """Tell whether the search has had its part, so that the rest is for the last fit."""
-        return self._spent_share() >= 1.0 - FINAL_SHARE
+def _ranked(trials: list[Trial], grid: list[dict[str, Any]]) -> list[Trial]:
+    """Return trials, the best first, by scores that neighbours on the grid have made smoother.
 
-    def _spent_share(self) -> float:
-        return max(
-            1.0 - self.seconds_left / self.seconds if np.isfinite(self.seconds) else 0.0, self.counted / self.rows
-        )
-
-    def affords(self, n_fits: int, trials: list[Trial], n_rows: int) -> bool:
-        """Tell whether so many more fits to so many rows leave enough for the last one."""
-        seconds = float(np.mean([trial.seconds for trial in trials]))
-        expected = n_fits * seconds * (n_rows / trials[0].n_rows) ** GROWTH
-        share = max(expected / self.seconds, n_fits * n_rows / self.rows)
-        return self._spent_share() + share <= 1.0 - FINAL_SHARE
-
-    def rows_allowed(self, trials: list[Trial], best: Trial, n_rows: int) -> int:
-        """Return how many rows the last fit may have, by how the time grew with the rows so far."""
-        if np.isfinite(self.rows):
-            return int(min(n_rows, max(0, self.rows_left)))
-        seen = [(trial.n_rows, trial.seconds) for trial in trials if trial.params == best.params]
-        growth = GROWTH
-        if len(seen) > 1 and seen[-1][0] > 1.5 * seen[0][0]:
-            measured = np.log(seen[-1][1] / seen[0][1]) / np.log(seen[-1][0] / seen[0][0])
-            growth = float(np.clip(measured, 1.0, 3.0))
-        allowed = best.n_rows * (max(self.seconds_left, 0.0) / best.seconds) ** (1.0 / growth)
-        return int(min(n_rows, allowed))
+    Those that fell out of a race are behind all that did not. The noise of a score over few folds is that of the
+    others over as many: the standard error of so few numbers is itself mostly noise.
+    """
+    errors = np.array([trial.error * np.sqrt(trial.folds) for trial in trials])
+    spread = float(np.nanmean(errors)) if np.isfinite(errors).any() else 0.0
+    noise = np.array([spread / np.sqrt(trial.folds) for trial in trials])
+    scores = smoothed([trial.params for trial in trials], np.array([t.score for t in trials]), noise, grid)
+    most = max(min(trial.folds, FOLDS) for trial in trials)
+    order = sorted(range(len(trials)), key=lambda at: (min(trials[at].folds, FOLDS) < most, -scores[at]))
+    return [trials[at] for at in order]
 
 
 def _averaged(old: Trial, new: Trial, number: int) -> Trial:
     """Return the mean of `number` divisions into folds and a further one."""
     score = (number * old.score + new.score) / (number + 1)
-    return replace(old, score=score, error=(number * old.error + new.error) / (number + 1))
+    error = float(np.hypot(number * old.error, new.error) / (number + 1))
+    return replace(old, score=score, error=error, folds=old.folds + new.folds)
 
 
 def _sizes(first: int, y: NDArray) -> list[int]:

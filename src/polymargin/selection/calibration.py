@@ -5,7 +5,7 @@ of weight w counts as w rows, exactly.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from polymargin.solvers.softmax_newton import SoftmaxNewton, points_without
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-METHODS = ("temperature", "vector", "matrix", "sigmoid", "isotonic")
+MapMethod = Literal["temperature", "vector", "matrix", "sigmoid", "isotonic"]
+METHODS: tuple[MapMethod, ...] = get_args(MapMethod)
 """The maps."""
 
 CANDIDATES = ("temperature", "vector", "matrix")
@@ -101,17 +102,19 @@ class IsotonicMap:
         return _normalised(np.column_stack(list(columns)))
 
 
-def fit_map(method: str, scores: Array, labels: Labels, weights: Array) -> ScoreMap:
+def fit_map(method: MapMethod, scores: Array, labels: Labels, weights: Array) -> ScoreMap:
     """Fit a map to scores (n, k) of rows with known classes."""
     match method:
         case "sigmoid":
             return _fit_sigmoids(scores, labels, weights)
         case "isotonic":
             return _fit_isotonic(scores, labels, weights)
-        case _:
+        case "temperature" | "vector" | "matrix":
             spread = _spread(scores, weights)
             solution = SoftmaxNewton().solve(_problem(method, scores / spread, labels, weights), SETTINGS)
             return SoftmaxMap(solution.point, spread, solution.certificate)
+        case unknown:
+            assert_never(unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,31 +140,46 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     one is taken: few rows among the left-out scores are far off and decide the comparison, and shrinkage keeps
     what a richer map can lose small.
     """
-    n, k = scores.shape
     spread = _spread(scores, weights)
-    losses: dict[str, Array] = {}
-    points: dict[str, Array] = {}
-    start = None
-    for method in CANDIDATES:
-        if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
-            continue
-        problem = _problem(method, scores / spread, labels, weights)
-        if start is not None:
-            start = np.concatenate([start, np.zeros(len(problem.ridge) - len(start))])
-        points[method] = start = SoftmaxNewton().solve(problem, JUDGING, start=start).point
-        losses[method] = _fold_losses(problem, start, labels, folds)
-    means = {method: float(np.average(loss, weights=weights)) for method, loss in losses.items()}
+    judged = _judged(scores / spread, labels, weights, folds)
+    means = {method: float(np.average(loss, weights=weights)) for method, (_, loss) in judged.items()}
     best = min(means, key=means.__getitem__)
 
     def is_as_good(method: str) -> bool:
-        difference = losses[method] - losses[best]
+        if method == best or not np.isfinite(means[method]):
+            return method == best
+        difference = judged[method][1] - judged[best][1]
         variance = np.average((difference - np.average(difference, weights=weights)) ** 2, weights=weights)
         return means[method] - means[best] <= np.sqrt(variance / weights.sum())
 
     method = next(filter(is_as_good, reversed(means)))
     problem = _problem(method, scores / spread, labels, weights)
-    solution = SoftmaxNewton().solve(problem, SETTINGS, start=points[method])
+    solution = SoftmaxNewton().solve(problem, SETTINGS, start=judged[method][0])
     return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means)
+
+
+def least_log_loss(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> float:
+    """Return the mean log loss over the folds of the best candidate: how good probabilities the scores allow."""
+    judged = _judged(scores / _spread(scores, weights), labels, weights, folds)
+    return min(float(np.average(loss, weights=weights)) for _, loss in judged.values())
+
+
+def _judged(
+    scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]
+) -> dict[str, tuple[Array, Array]]:
+    """Fit the candidates, each from the one before; return parameters and the rows' losses over the folds."""
+    n, k = scores.shape
+    judged: dict[str, tuple[Array, Array]] = {}
+    start = None
+    for method in CANDIDATES:
+        if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
+            continue
+        problem = _problem(method, scores, labels, weights)
+        if start is not None:
+            start = np.concatenate([start, np.zeros(len(problem.ridge) - len(start))])
+        start = SoftmaxNewton().solve(problem, JUDGING, start=start).point
+        judged[method] = start, _fold_losses(problem, start, labels, folds)
+    return judged
 
 
 def log_losses(probabilities: Array, labels: Labels) -> Array:

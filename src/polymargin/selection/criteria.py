@@ -88,7 +88,8 @@ def gacv_value(problem: HingeProblem, point: HingePoint, C: float, n_rows: int) 
     y = simplex_codes(losses.labels, k)
     truncated = f < -(1 + GACV_EPSILON) / (k - 1)
     T = truncated.sum(axis=1, keepdims=True)
-    mu = np.where(truncated, -1.0 / (k - 1), T / ((k - T) * (k - 1.0)))
+    others = T / (np.maximum(k - T, 1) * (k - 1.0))  # of no entry where all are truncated
+    mu = np.where(truncated, -1.0 / (k - 1), others)
     step = f > -(1 + GACV_EPSILON) / (k - 1)
     correction = (k - 1) * problem.gram.diagonal() * (L * step * c * (y - mu)).sum(axis=1)
     return (float(np.vdot(L, np.maximum(f - y, 0.0))) + float(correction.sum())) / n_rows
@@ -96,6 +97,8 @@ def gacv_value(problem: HingeProblem, point: HingePoint, C: float, n_rows: int) 
 
 def is_singular(problem: HingeProblem) -> bool:
     """Tell whether the kernel matrix is singular to rounding."""
+    if problem.gram.n == 0:
+        return False
     K = problem.gram.block(np.arange(problem.gram.n))
     values = scipy.linalg.eigvalsh(K)
     return bool(values[0] <= len(K) * np.finfo(np.float64).eps * values[-1])

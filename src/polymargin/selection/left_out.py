@@ -66,16 +66,11 @@ def leave_out(
     cv : None for no refits where possible, and FOLDS folds elsewhere; or how to split.
     classes : the classes of the machine.
     """
-    rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
-    labels = np.searchsorted(classes, y[rows])
-    groups = equal_rows(X, labels, rows)
-    check_two_rows(groups, labels, classes)
-    counts = np.ones(len(rows)) if weights is None else weights[rows]
-    if cv is None and can_leave_out(machine):
-        scores = _without_refits(machine, X, y, weights)
+    rows, labels, counts, groups = _used_rows(X, y, weights, classes)
+    if cv is None:
+        scores = scores_without_refits(machine, X, y, weights)
         if scores is not None:
             return LeftOut(rows, labels, counts, groups, scores)
-    if cv is None:
         folds = deal(groups, labels, min(FOLDS, smallest_class(groups, labels)))
         splits = [(rows[folds != fold], rows[folds == fold]) for fold in np.unique(folds)]
     else:
@@ -85,6 +80,17 @@ def leave_out(
     at, scores = _by_refits(estimator, X, y, weights, splits, classes)
     place = np.searchsorted(rows, at)
     return LeftOut(at, labels[place], counts[place], groups[place], scores)
+
+
+def leave_out_of_the_fit(
+    machine: Any, X: Any, y: NDArray, weights: Array | None, classes: NDArray
+) -> LeftOut | None:
+    """Return the left-out scores that the fitted machine tells by itself; None where refits are needed."""
+    if not can_leave_out(machine):
+        return None
+    rows, labels, counts, groups = _used_rows(X, y, weights, classes)
+    scores = scores_without_refits(machine, X, y, weights)
+    return None if scores is None else LeftOut(rows, labels, counts, groups, scores)
 
 
 def can_leave_out(machine: Any) -> bool:
@@ -118,6 +124,8 @@ def class_scores(machine: Any, X: Any, classes: NDArray) -> Array:
             f"The decision_function of the estimator must give one score per class, got {scores.shape[1]} columns "
             f"for {len(machine.classes_)} classes; SVC does so with decision_function_shape='ovr'."
         )
+    if not np.isfinite(scores).all():
+        raise ValueError(f"estimator must give finite scores, got NaN or infinity from {machine!r}; scale X.")
     aligned = np.full((len(scores), len(classes)), -np.inf)
     aligned[:, np.searchsorted(classes, machine.classes_)] = scores
     return aligned
@@ -155,10 +163,20 @@ def check_two_rows(groups: Rows, labels: Rows, classes: NDArray) -> None:
     first = np.unique(groups, return_index=True)[1]
     counts = np.bincount(labels[first], minlength=len(classes))
     if counts.min() < 2:
+        fewest = classes.tolist()[counts.argmin()]
         raise ValueError(
             "y must hold at least two distinct rows of every class with positive sample_weight, so that one can "
-            f"be left out, got {counts.min()} of class {classes[counts.argmin()]}."
+            f"be left out, got {counts.min()} of class {fewest!r}."
         )
+
+
+def _used_rows(X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> tuple[Rows, Rows, Array, Rows]:
+    """Return the rows of positive weight, their labels, weights and groups; every class must have two."""
+    rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+    labels = np.searchsorted(classes, y[rows])
+    groups = equal_rows(X, labels, rows)
+    check_two_rows(groups, labels, classes)
+    return rows, labels, np.ones(len(rows)) if weights is None else weights[rows], groups
 
 
 def _uses_classes(step: Any) -> bool:
@@ -183,13 +201,16 @@ def _keys(X: Any, rows: Rows) -> list:
     return [repr(value) for value in values[rows].tolist()]
 
 
-def _without_refits(machine: Any, X: Any, y: NDArray, weights: Array | None) -> Array | None:
+def scores_without_refits(machine: Any, X: Any, y: NDArray, weights: Array | None) -> Array | None:
+    """Return the left-out scores of the rows of positive weight, None where the fit does not tell them."""
+    if not can_leave_out(machine):
+        return None
     if isinstance(machine, Pipeline):
         for _, step in machine.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
-        return _without_refits(machine.steps[-1][1], X, y, weights)
+        return scores_without_refits(machine.steps[-1][1], X, y, weights)
     if hasattr(machine, "best_estimator_"):
-        return _without_refits(machine.best_estimator_, X, y, weights)
+        return scores_without_refits(machine.best_estimator_, X, y, weights)
     return machine._left_out_scores(X, y, weights)
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -29,7 +29,9 @@ from polymargin.gram import (
     resolve_kernel,
 )
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
+from polymargin.selection.calibration import JUDGING_FOLDS, least_log_loss
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
+from polymargin.selection.left_out import check_two_rows, deal, smallest_class
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.solvers.contract import Settings, Solution, Status
@@ -38,7 +40,7 @@ from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_ro
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.trace import Trace, TraceRow
 
-CRITERIA = ("loo", "gacv", "loo_exact")
+CRITERIA = ("loo", "log_loss", "gacv", "loo_exact")
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))
 DEFAULT_WIDTHS = tuple(2.0**power for power in range(-3, 4))
 """Multiples of the width gamma="scale" that are searched where no gammas are given."""
@@ -68,8 +70,10 @@ class MarginSearch(MarginClassifier):
     gammas : array-like of shape (n_gammas,) or None, default=None
         Kernel widths; None for 2^-3 to 2^3 times "scale" where the kernel is rbf or laplacian, and for the
         estimator's own otherwise.
-    criterion : {"loo", "gacv", "loo_exact"}, int, CV splitter or iterable, default="loo"
-        "loo": leave-one-out loss with the active set frozen. "gacv": (28) of Lee et al. "loo_exact": as many
+    criterion : {"loo", "log_loss", "gacv", "loo_exact"}, int, CV splitter or iterable, default="loo"
+        "loo": leave-one-out loss with the active set frozen. "log_loss": at the same scores, the log loss of the
+        probabilities that `ProbabilityClassifier` makes of them, the best choice for probabilities and for
+        decisions by them, as under costs. "gacv": (28) of Lee et al. "loo_exact": as many
         refits as there are support vectors. Otherwise the misclassification cost over the folds of a
         cross-validation, given as in scikit-learn.
     search_tol : float or None, default=1e-3
@@ -91,8 +95,8 @@ class MarginSearch(MarginClassifier):
         Its place in `cv_results_`.
     cv_results_ : dict of ndarrays, one entry per grid point
         "params", "param_C", "param_gamma", "mean_test_score" (minus the criterion), "rank_test_score" (1 for the
-        best); "criterion", "error" (left-out error rate, or cost over the folds), "loo", "gacv" (for "lee"),
-        "n_support", "gap" and "seconds".
+        best); "criterion", "error" (left-out error rate, or cost over the folds), "loo", "log_loss" (where it is
+        the criterion), "gacv" (for "lee"), "n_support", "gap" and "seconds".
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -109,15 +113,15 @@ class MarginSearch(MarginClassifier):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        Cs=None,
-        gammas=None,
-        criterion="loo",
-        search_tol=1e-3,
-        n_jobs=None,
-        verbose=False,
-    ):
+        Cs: Any = None,
+        gammas: Any = None,
+        criterion: Any = "loo",
+        search_tol: float | None = 1e-3,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.Cs = Cs
         self.gammas = gammas
@@ -127,7 +131,7 @@ class MarginSearch(MarginClassifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "MarginSearch":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Search the grid.
 
         Parameters
@@ -164,6 +168,8 @@ class MarginSearch(MarginClassifier):
         coarse = settings
         if self.search_tol is not None:
             coarse = replace(settings, tol=max(settings.tol, float(self.search_tol)))
+        if self.criterion == "log_loss":
+            check_two_rows(np.arange(data.n_rows), data.labels, data.classes)
         grid = _Grid(machine, data, self.criterion, Cs, coarse)
         kernels = self._kernels(machine, data)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
@@ -327,6 +333,8 @@ class _Grid:
         entry = {"C": C, "loo": left_out_loss(problem, scores, C, n)}
         if self.machine.loss == "lee":
             entry["gacv"] = gacv_value(problem, point, C, n)
+        if self.criterion == "log_loss":
+            entry["log_loss"] = self._log_loss(scores)
         if self.criterion == "loo_exact":
             scores = self._exact_left_out_scores(problem, point)
             entry["loo_exact"] = left_out_loss(problem, scores, C, n)
@@ -335,6 +343,12 @@ class _Grid:
         entry["error"] = float(self.data.weights @ wrong / self.data.weights.sum())
         entry["n_support"] = float(len(support_rows(problem, point)))
         return entry
+
+    def _log_loss(self, scores: NDArray[np.float64]) -> float:
+        """Return the log loss of the probabilities that left-out scores allow, over folds of the rows."""
+        everyone, labels = np.arange(len(scores)), self.data.labels
+        folds = deal(everyone, labels, min(JUDGING_FOLDS, smallest_class(everyone, labels)))
+        return least_log_loss(scores, labels, self.data.weights, folds)
 
     def _exact_left_out_scores(self, problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
         """Refit without each support vector in turn, from the solution with it.

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 
 MISFITS = ("lac", "aps", "raps")
 COVERAGES = ("all", "class")
+FORMS = ("plus", "minmax")
 
 FREE_RANKS, RANK_PENALTY = 2, 0.05
 """RAPS: ranks that cost nothing, and what each further one does."""
@@ -58,7 +59,13 @@ class PredictionSetClassifier(AroundClassifier):
         Map from scores to probabilities, as of `ProbabilityClassifier`.
     cv : int, splitter, iterable or None, default=None
         None: the jackknife from one fit, left-out probabilities as of `ProbabilityClassifier`. Otherwise folds,
-        each with a classifier and map of its own (CV+).
+        each with a classifier and map of its own.
+    form : {"plus", "minmax"}, default="plus"
+        With folds, how a class is compared with the left-out rows: each by the classifier that it was left out of
+        (CV+), or all by the classifier that the class fits best (min-max: larger sets, a stronger guarantee).
+
+    cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Costs by which `predict` decides, as of `ProbabilityClassifier`; the sets do not depend on them.
 
     Attributes
     ----------
@@ -70,12 +77,17 @@ class PredictionSetClassifier(AroundClassifier):
 
     Notes
     -----
-    For rows drawn independently from one distribution: with folds the coverage is at least
-    ``1 - 2 alpha - min(2 (1 - 1/K) / (n/K + 1), (1 - K/n) / (K + 1))``, alpha = 1 - coverage, K folds and n rows,
-    whatever the classifier (Barber et al., 2021; Romano et al., 2020), and in practice near ``1 - alpha``. The
-    jackknife reaches ``1 - alpha`` as far as one row changes the scores of others little (stability), which is no
-    finite-sample guarantee; active sets that are frozen, and a map that has seen all left-out scores, add to the
-    approximation. Weights count rows.
+    For rows drawn independently from one distribution, alpha = 1 - coverage, K folds and n rows, whatever the
+    classifier (Barber et al., 2021; Romano et al., 2020):
+
+    - with folds and ``form="minmax"`` the coverage is at least ``1 - alpha``;
+    - with folds and ``form="plus"`` at least ``1 - 2 alpha - min(2 (1 - 1/K) / (n/K + 1), (1 - K/n) / (K + 1))``,
+      and in practice near ``1 - alpha``;
+    - the jackknife (``cv=None``) reaches ``1 - alpha`` as far as one row changes the scores of others little
+      (stability), which is no finite-sample guarantee; active sets that are frozen, and a map that has seen all
+      left-out scores, add to the approximation.
+
+    With ``coverage_of="class"`` the same holds within every class, n being its rows. Weights count rows.
 
     References
     ----------
@@ -103,13 +115,26 @@ class PredictionSetClassifier(AroundClassifier):
 
     _fitted = "model_"
 
-    def __init__(self, estimator, *, coverage=0.9, coverage_of="all", misfit="lac", method="auto", cv=None):
+    def __init__(
+        self,
+        estimator,
+        *,
+        coverage=0.9,
+        coverage_of="all",
+        misfit="lac",
+        method="auto",
+        cv=None,
+        form="plus",
+        cost_matrix=None,
+    ):
         self.estimator = estimator
         self.coverage = coverage
         self.coverage_of = coverage_of
         self.misfit = misfit
         self.method = method
         self.cv = cv
+        self.form = form
+        self.cost_matrix = cost_matrix
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "PredictionSetClassifier":
         """Fit the classifier, and learn how badly left-out rows fit their own classes.
@@ -125,15 +150,17 @@ class PredictionSetClassifier(AroundClassifier):
         -------
         self
         """
-        check_real("coverage", self.coverage, above=0.0, at_most=1.0)
-        if self.coverage == 1.0:
-            raise ValueError("coverage must be a number greater than 0 and below 1, got 1.0.")
+        coverage = check_coverage(self.coverage)
         check_choice("coverage_of", self.coverage_of, COVERAGES)
         check_choice("misfit", self.misfit, MISFITS)
         check_choice("method", self.method, ("auto", *METHODS))
+        check_choice("form", self.form, FORMS)
+        if self.form == "minmax" and self.cv is None:
+            raise ValueError("form='minmax' compares the classifiers of folds: give cv, got cv=None.")
         X, y, weights = check_rows(self, X, y, sample_weight)
         classes = classes_of(y, weights)
-        model = ProbabilityClassifier(self.estimator, method=self.method).fit(X, y, weights)
+        model = ProbabilityClassifier(self.estimator, method=self.method, cost_matrix=self.cost_matrix)
+        model.fit(X, y, weights)
         if self.cv is None:
             left_out = model.left_out_
             P = model.map_.probabilities(left_out.scores)
@@ -145,26 +172,28 @@ class PredictionSetClassifier(AroundClassifier):
         self.classes_ = classes
         self.__dict__.pop("thresholds_", None)
         if self.cv is None:
-            self.thresholds_ = self._thresholds(folds[0])
+            self.thresholds_ = self._thresholds(folds[0], coverage)
         return self
 
-    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, coverage: float | None = None) -> NDArray[np.bool_]:
         """Say which classes are in the set of every row.
 
         Parameters
         ----------
         X : whatever the classifier takes, of n_samples rows
+        coverage : float or None, default=None
+            Another probability to hold the true class than that of the constructor, in (0, 1): no refit is needed.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
+        level = check_coverage(self.coverage if coverage is None else coverage)
         if self.cv is None:
-            return misfits(self.model_.predict_proba(X), self.misfit) <= self.thresholds_
-        better = sum(self._count_better(fold, X) for fold in self._folds)
-        totals = sum(self._totals(fold) for fold in self._folds)
-        return better < np.ceil((totals + 1.0) * self.coverage * (1 - 1e-12))
+            thresholds = self.thresholds_ if coverage is None else self._thresholds(self._folds[0], level)
+            return misfits(self.model_.predict_proba(X), self.misfit) <= thresholds
+        return self._count_better(self._folds, X) < self._most_better(level)
 
     def predict_with_reason(self, X: Any) -> tuple[NDArray, NDArray[np.str_]]:
         """Predict, and say what kind of set the row has.
@@ -198,7 +227,7 @@ class PredictionSetClassifier(AroundClassifier):
         return self.model_.predict_proba(X)
 
     def predict(self, X: Any) -> NDArray:
-        """Predict the most probable class.
+        """Predict the most probable class, or with costs the one of least expected cost.
 
         Parameters
         ----------
@@ -232,17 +261,23 @@ class PredictionSetClassifier(AroundClassifier):
             folds.append(_Fold(model, *own, np.ones(len(test)) if weights is None else weights[test]))
         return folds
 
-    def _thresholds(self, fold: "_Fold") -> Array:
+    def _thresholds(self, fold: "_Fold", coverage: float) -> Array:
         """Return the worst accepted misfit of every class."""
         k = len(fold.model.classes_)
         if self.coverage_of == "all":
-            return np.full(k, _quantile(fold.misfits, fold.weights, self.coverage))
+            return np.full(k, _quantile(fold.misfits, fold.weights, coverage))
         of_class = (fold.labels == j for j in range(k))
-        return np.array([_quantile(fold.misfits[at], fold.weights[at], self.coverage) for at in of_class])
+        return np.array([_quantile(fold.misfits[at], fold.weights[at], coverage) for at in of_class])
 
-    def _count_better(self, fold: "_Fold", X: Any) -> Array:
-        """Return how many rows of the fold fit their classes better than every class fits rows X, (n, k)."""
-        candidates = misfits(fold.model.predict_proba(X), self.misfit)
+    def _count_better(self, folds: list["_Fold"], X: Any) -> Array:
+        """Return how many rows of the folds fit their classes better than every class fits rows X, (n, k)."""
+        candidates = [misfits(fold.model.predict_proba(X), self.misfit) for fold in folds]
+        if self.form == "minmax":
+            candidates = [np.min(candidates, axis=0)] * len(folds)
+        return np.sum([self._better_in(*pair) for pair in zip(folds, candidates, strict=True)], axis=0)
+
+    def _better_in(self, fold: "_Fold", candidates: Array) -> Array:
+        """Return how many rows of the fold fit their classes better than as badly as `candidates`, (n, k)."""
         counts = np.empty_like(candidates)
         for j in range(candidates.shape[1]):
             at = np.flatnonzero(fold.labels == j) if self.coverage_of == "class" else np.arange(len(fold.labels))
@@ -251,12 +286,25 @@ class PredictionSetClassifier(AroundClassifier):
             counts[:, j] = cumulated[np.searchsorted(fold.misfits[order], candidates[:, j], side="left")]
         return counts
 
+    def _most_better(self, coverage: float) -> Array:
+        """Return how many rows of all folds must fit better for a class to leave the set, (k,)."""
+        totals = np.sum([self._totals(fold) for fold in self._folds], axis=0)
+        return np.ceil((totals + 1.0) * coverage * (1 - 1e-12))
+
     def _totals(self, fold: "_Fold") -> Array:
         """Return the weight of the rows that every class is compared with, (k,)."""
         k = len(fold.model.classes_)
         if self.coverage_of == "all":
             return np.full(k, fold.weights.sum())
         return np.bincount(fold.labels, fold.weights, k).astype(np.float64)
+
+
+def check_coverage(coverage: Any) -> float:
+    """Check a probability strictly between 0 and 1."""
+    level = check_real("coverage", coverage, above=0.0, at_most=1.0)
+    if level == 1.0:
+        raise ValueError("coverage must be a number greater than 0 and below 1, got 1.0.")
+    return level
 
 
 def misfits(P: Array, kind: str) -> Array:

@@ -1,7 +1,7 @@
 """ProximalSVCCV and proximal_path: all values of C from one decomposition per class."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_choice, check_positive_values
 from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
@@ -139,7 +139,9 @@ class ProximalSVCCV(MarginClassifier):
     (36, True)
     """
 
-    def __init__(self, estimator=None, *, Cs=None, gammas=None, criterion="loo"):
+    def __init__(
+        self, estimator: ProximalSVC | None = None, *, Cs: Any = None, gammas: Any = None, criterion: Any = "loo"
+    ) -> None:
         self.estimator = estimator
         self.Cs = Cs
         self.gammas = gammas
@@ -147,7 +149,7 @@ class ProximalSVCCV(MarginClassifier):
 
     @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProximalSVCCV":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search the grid and fit the winner.
 
         Parameters
@@ -165,6 +167,11 @@ class ProximalSVCCV(MarginClassifier):
             raise TypeError(f"estimator must be a ProximalSVC, got {self.estimator!r}.")
         if isinstance(self.criterion, str):
             check_choice("criterion", self.criterion, ("loo",))
+        if machine.class_weight is not None:
+            raise ValueError(
+                "class_weight of the estimator must be None in ProximalSVCCV, where weights count rows, got "
+                f"{machine.class_weight!r}; give sample_weight to fit, and a number of folds as criterion."
+            )
         settings = machine._check_arguments()
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         data = self._data(X, y, sample_weight)
@@ -182,8 +189,8 @@ class ProximalSVCCV(MarginClassifier):
             if isinstance(self.criterion, str):
                 measures = _leave_one_out(machine, data, _with_width(features, gamma), Cs)
             else:
-                assert isinstance(data, TrainingSet)
-                measures = self._over_folds(machine, data, gamma, Cs, settings)
+                rows = rows_in_memory(data, "Cross-validation")
+                measures = self._over_folds(machine, rows, gamma, Cs, settings)
             tables.append((gamma, measures))
         results = _table(tables, Cs, machine)
         winner = self._winner(machine, data, features, results, settings)

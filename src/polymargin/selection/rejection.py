@@ -11,17 +11,19 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted
 
-from polymargin.checks import check_labels, check_real
+from polymargin.checks import check_choice, check_flag, check_labels, check_real
+from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection._around import AroundClassifier
-from polymargin.selection.left_out import class_scores
-from polymargin.selection.thresholds import Tally, find_threshold
-from polymargin.solvers.hinge.left_out import frozen_left_out_scores
+from polymargin.selection.decisions import expected_costs
+from polymargin.selection.left_out import class_scores, leave_out_of_the_fit
+from polymargin.selection.thresholds import RULES, Rule, Tally, find_threshold
+from polymargin.selection.weakness import prediction_losses
 
-RULES = ("quantile", "target_error", "coverage", "rejection_cost")
 DEFAULT_QUANTILE = 0.95
+BY = ("scores", "probabilities")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +53,37 @@ class RejectOptionClassifier(AroundClassifier):
         g(x) = sum_{j != yhat} [f_j(x) + 1/(k-1)]_+
 
     for machines that minimise it (``loss="lee"``), and minus the difference of the two highest scores for every
-    other classifier. At most one of `quantile`, `target_error`, `coverage` and `rejection_cost` may be given; with
-    none, ``quantile=0.95``, the paper's rule.
+    other classifier. With ``by="probabilities"`` the predicted class is that of least expected cost
+    ``sum_i p_i(x) cost[i, j]``, and that cost is the loss. At most one of `quantile`, `target_error`,
+    `target_cost`, `coverage` and `rejection_cost` may be given; with none, ``quantile=0.95``, the paper's rule.
 
     Parameters
     ----------
-    estimator : classifier with a `decision_function` that gives one score a class
+    estimator : classifier with a `decision_function` that gives one score a class, or with `predict_proba`
     quantile : float or None, default=None
         Reject what is weaker than this share of the *right* left-out predictions; in (0, 1], 1 rejects nothing.
     target_error : float or None, default=None
         Accept as many predictions as possible with at most this share of errors among them; in (0, 1).
+    target_cost : float or None, default=None
+        Accept as many predictions as possible with at most this mean cost; above 0, below the largest cost.
     coverage : float or None, default=None
         Accept at least this share of all predictions; in (0, 1], 1 rejects nothing.
     rejection_cost : float or None, default=None
-        Cost of a rejection, where an error costs 1: the threshold has the least total cost; in (0, 1).
+        Cost of a rejection beside those of errors: the threshold has the least total cost on left-out predictions;
+        by probabilities it is this cost itself (Chow's rule). Above 0, below the largest cost.
+    cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Cost of predicting class j for class i, as in `MulticategorySVC`; None: the estimator's own `cost_matrix`
+        where it has one, otherwise every error costs 1.
+    by : {"scores", "probabilities"}, default="scores"
+        Whether the estimator's scores decide, or expected costs under its `predict_proba`; machines of Polymargin
+        get probabilities by :class:`ProbabilityClassifier`.
+    per_class : bool, default=False
+        Whether each predicted class has a threshold of its own, at which the rule holds for that class: classes
+        need not be alike. A class that no left-out row is predicted as gets the threshold of all.
     cv : int, splitter, iterable or None, default=None
-        How predictions of the training rows are left out. None: leave-one-out with the active set frozen, at no
-        extra fit, for a `MulticategorySVC` that has its rows at hand; five folds (fewer if a class has fewer
-        members) for every other classifier.
+        How predictions of the training rows are left out. None: as of `ProbabilityClassifier`, leave-one-out at no
+        extra fit for `MulticategorySVC` and `ProximalSVC`, also as the winner of a search or the last step of a
+        pipeline; five folds (fewer if a class has fewer members) for every other classifier.
     reject_label : label or None, default=None
         What `predict` returns for a rejection: of the type of the classes and none of them. None: "rejected" for
         strings; -1 for numbers, or one less than the lowest class if that is negative.
@@ -78,8 +93,12 @@ class RejectOptionClassifier(AroundClassifier):
     estimator_ : the classifier fitted on all rows
     classes_ : ndarray of shape (n_classes,)
         The classes, without `reject_label_`.
-    threshold_ : float
-        The highest accepted loss.
+    threshold_ : float or ndarray of shape (n_classes,)
+        The highest accepted loss; one for each predicted class with `per_class`.
+    costs_ : ndarray of shape (n_classes, n_classes)
+        The costs that were counted.
+    left_out_cost_ : float
+        Mean cost of the accepted left-out predictions; not a number where none is accepted.
     strength_curve_ : StrengthCurve
         Losses of the left-out predictions, with their strength, coverage and risk.
     reject_label_ : label
@@ -88,7 +107,8 @@ class RejectOptionClassifier(AroundClassifier):
     -----
     `score` counts a rejection as an error. For `coverage` and `quantile` the threshold is the
     ceil((n + 1) level)-th smallest left-out loss, so that the level holds for new rows too, not only for the
-    left-out ones; for `target_error` it is the highest with (errors + 1)/(accepted + 1) at most the target.
+    left-out ones; for `target_error` it is the highest with (errors + 1)/(accepted + 1) at most the target, for
+    `target_cost` with one more prediction of the largest cost.
 
     References
     ----------
@@ -105,7 +125,18 @@ class RejectOptionClassifier(AroundClassifier):
     array([ 0, -1])
     >>> careful.predict_with_reason([[6.0, 2.7, 5.1, 1.6]])[1]
     array(['ambiguous'], dtype='<U9')
+
+    Chow's rule, where taking class 2 for class 1 costs 20 and asking an expert 0.5:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> chow = RejectOptionClassifier(
+    ...     LogisticRegression(max_iter=1000), by="probabilities", cost_matrix={(1, 2): 20}, rejection_cost=0.5
+    ... )
+    >>> chow.fit(X, y).predict_with_reason([[6.7, 3.0, 5.2, 2.3], [6.0, 2.7, 5.1, 1.6]])
+    (array([-1, -1]), array(['ambiguous', 'ambiguous'], dtype='<U9'))
     """
+
+    threshold_: Any
 
     def __init__(
         self,
@@ -115,6 +146,10 @@ class RejectOptionClassifier(AroundClassifier):
         target_error=None,
         coverage=None,
         rejection_cost=None,
+        target_cost=None,
+        cost_matrix=None,
+        by="scores",
+        per_class=False,
         cv=None,
         reject_label=None,
     ):
@@ -123,11 +158,15 @@ class RejectOptionClassifier(AroundClassifier):
         self.target_error = target_error
         self.coverage = coverage
         self.rejection_cost = rejection_cost
+        self.target_cost = target_cost
+        self.cost_matrix = cost_matrix
+        self.by = by
+        self.per_class = per_class
         self.cv = cv
         self.reject_label = reject_label
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RejectOptionClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "RejectOptionClassifier":
         """Fit the classifier, and find the threshold from left-out predictions.
 
         Parameters
@@ -136,16 +175,16 @@ class RejectOptionClassifier(AroundClassifier):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Passed on to the classifier, and used to count left-out predictions.
+        costs : array-like of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, instead of `cost_matrix`: passed on to the classifier,
+            and counted among its left-out predictions.
 
         Returns
         -------
         self
         """
         rule, level = self._rule()
-        if not hasattr(self.estimator, "decision_function"):
-            raise TypeError(
-                f"estimator must have a decision_function, got {type(self.estimator).__name__}, which has none."
-            )
+        self._check_arguments(costs)
         if y is None:
             raise ValueError(
                 "This RejectOptionClassifier estimator requires y to be passed, but the target y is None."
@@ -154,29 +193,79 @@ class RejectOptionClassifier(AroundClassifier):
         check_labels("y", y)
         check_classification_targets(y)
         classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes, got {len(classes)}: {classes.tolist()}.")
         reject_label = resolve_reject_label(self.reject_label, classes)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+        row_costs = None if costs is None else resolve_row_costs(costs, np.searchsorted(classes, y), classes)
+        given = own_costs(self.estimator) if self.cost_matrix is None else self.cost_matrix
+        class_costs = resolve_cost_matrix(given, classes)
+        largest = float((class_costs if row_costs is None else row_costs).max())
+        if rule in ("target_cost", "rejection_cost") and level >= largest:
+            raise ValueError(f"{rule} must be below the largest cost, {largest:g}, got {level:g}.")
 
-        self.estimator_ = _fit(self.estimator, X, y, weights)
+        self.estimator_ = _fit(self.estimator, X, y, weights, row_costs)
         self.classes_ = self.estimator_.classes_
+        self.costs_ = class_costs
         self.reject_label_ = reject_label
-        rows, scores = self._left_out(X, y, weights)
-        right = self.classes_[scores.argmax(axis=1)] == y[rows]
+        rows, scores = self._left_out(X, y, weights, row_costs)
+        predicted, labels = scores.argmax(axis=1), np.searchsorted(self.classes_, y[rows])
+        charged = class_costs[labels, predicted] if row_costs is None else row_costs[rows, predicted]
         counts = np.ones(len(rows)) if weights is None else weights[rows]
-        losses = self._losses(scores)
+        self._learn(scores, predicted == labels, counts, charged, largest, rule, level)
+        return self
+
+    def _check_arguments(self, costs: Any) -> None:
+        check_choice("by", self.by, BY)
+        check_flag("per_class", self.per_class)
+        asked = "decision_function" if self.by == "scores" else "predict_proba"
+        if not hasattr(self.estimator, asked):
+            raise TypeError(
+                f"estimator must have a {asked} with by={self.by!r}, got {type(self.estimator).__name__}, which "
+                "has none."
+            )
+        if costs is not None and (self.by == "probabilities" or self.cost_matrix is not None):
+            raise ValueError(
+                "costs of rows must be None with by='probabilities', which decides by costs of classes, and with "
+                "a cost_matrix, got both."
+            )
+
+    def _learn(
+        self,
+        scores: NDArray[np.float64],
+        right: NDArray[np.bool_],
+        counts: NDArray[np.float64],
+        charged: NDArray[np.float64],
+        largest: float,
+        rule: Rule,
+        level: float,
+    ) -> None:
+        """Learn strength and thresholds from left-out predictions."""
+        losses, predicted = self._losses(scores), scores.argmax(axis=1)
         self._strength = IsotonicRegression(y_min=0.0, y_max=1.0, increasing=False, out_of_bounds="clip")
         self._strength.fit(losses, right, sample_weight=counts)
-        tally = Tally.of(losses, right, counts)
+        tally = Tally.of(losses, right, counts, charged, largest)
         self.strength_curve_ = StrengthCurve(
             tally.loss,
             self._strength.predict(tally.loss),
             tally.accepted / tally.accepted[-1],
             tally.errors / tally.accepted,
         )
-        self.threshold_ = find_threshold(tally, rule, level)
-        return self
+        if self.by == "probabilities" and rule == "rejection_cost":
+            common = level
+        else:
+            common = find_threshold(tally, rule, level)
+        self.threshold_ = common
+        if self.per_class and not (self.by == "probabilities" and rule == "rejection_cost"):
+            self.threshold_ = np.full(len(self.classes_), common)
+            for j in np.unique(predicted[counts > 0]):
+                own = predicted == j
+                of_class = Tally.of(losses[own], right[own], counts[own], charged[own], largest)
+                self.threshold_[j] = find_threshold(of_class, rule, level)
+        accepted = counts * (losses <= self._thresholds(predicted))
+        self.left_out_cost_ = float(accepted @ charged / accepted.sum()) if accepted.any() else np.nan
 
     def predict(self, X: Any) -> NDArray:
         """Predict the class of highest score, or `reject_label_` where the prediction is too weak.
@@ -196,6 +285,8 @@ class RejectOptionClassifier(AroundClassifier):
 
         "ambiguous": without the second best class the prediction would have been accepted, so the row lies between
         two classes. "novel": it would not, so at least three classes are left, and the row is like none of them.
+        "costly", by probabilities: without the one class whose confusion would cost most in expectation, which is
+        not the second best, it would have been accepted.
 
         Parameters
         ----------
@@ -206,18 +297,41 @@ class RejectOptionClassifier(AroundClassifier):
         labels : ndarray of shape (n_samples,)
             What `predict` returns.
         reasons : ndarray of shape (n_samples,)
-            "accepted", "ambiguous" or "novel".
+            "accepted", "ambiguous", "costly" or "novel".
         """
+        check_is_fitted(self)
+        if self.by == "probabilities":
+            return self._expected_reasons(self._probabilities(self.estimator_, X))
         scores = self._scores(X)
         rivals = scores.copy()
+        thresholds = self._thresholds(scores.argmax(axis=1))
         if scores.shape[1] > 2:
             np.put_along_axis(rivals, np.argsort(scores, axis=1)[:, -2:-1], -np.inf, axis=1)
-            between_two = self._losses(rivals) <= self.threshold_
+            between_two = self._losses(rivals) <= thresholds
         else:
             between_two = np.ones(len(scores), dtype=bool)
-        accepted = self._losses(scores) <= self.threshold_
+        accepted = self._losses(scores) <= thresholds
         reasons = np.where(accepted, "accepted", np.where(between_two, "ambiguous", "novel"))
         return self._label(scores), reasons
+
+    def _expected_reasons(self, P: NDArray[np.float64]) -> tuple[NDArray, NDArray[np.str_]]:
+        """Tell which one class, were it impossible, would let a prediction be accepted."""
+        expected = expected_costs(P, self.costs_)
+        winners, rows = expected.argmin(axis=1), np.arange(len(P))
+        thresholds = self._thresholds(winners)
+        parts = P * self.costs_[:, winners].T  # what every true class contributes
+
+        def accepted_without(classes: NDArray[np.intp]) -> NDArray[np.bool_]:
+            rest = 1.0 - P[rows, classes]
+            left = expected[rows, winners] - parts[rows, classes]
+            return left <= thresholds * np.maximum(rest, 0.0)
+
+        others = P.copy()
+        others[rows, winners] = -1.0
+        reasons = np.where(accepted_without(others.argmax(axis=1)), "ambiguous", "novel")
+        reasons = np.where((reasons == "novel") & accepted_without(parts.argmax(axis=1)), "costly", reasons)
+        reasons = np.where(expected[rows, winners] <= thresholds, "accepted", reasons)
+        return self._label(-expected), reasons
 
     def prediction_loss(self, X: Any) -> NDArray[np.float64]:
         """Loss of the predicted class, which `predict` compares with `threshold_`.
@@ -246,7 +360,7 @@ class RejectOptionClassifier(AroundClassifier):
         losses = self.prediction_loss(X)
         return self._strength.predict(losses)
 
-    def _rule(self) -> tuple[str, float]:
+    def _rule(self) -> tuple[Rule, float]:
         """Return the one rule that was chosen, and its level."""
         given = {name: getattr(self, name) for name in RULES if getattr(self, name) is not None}
         if len(given) > 1:
@@ -254,31 +368,42 @@ class RejectOptionClassifier(AroundClassifier):
                 f"At most one of {', '.join(RULES)} may be given, got "
                 f"{' and '.join(f'{name}={value!r}' for name, value in given.items())}."
             )
-        name, value = next(iter(given.items()), ("quantile", DEFAULT_QUANTILE))
+        name: Rule = next(iter(given), "quantile")
+        value = given.get(name, DEFAULT_QUANTILE)
+        if name in ("target_cost", "rejection_cost"):
+            return name, check_real(name, value, above=0.0)
         level = check_real(name, value, above=0.0, at_most=1.0)
-        if name in ("target_error", "rejection_cost") and level == 1.0:
+        if name == "target_error" and level == 1.0:
             raise ValueError(f"{name} must be a number greater than 0 and below 1, got {value!r}.")
         return name, level
 
-    def _left_out(self, X: Any, y: NDArray, weights: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def _left_out(
+        self, X: Any, y: NDArray, weights: Any, row_costs: Any = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return rows and the scores that machines fitted without them give them."""
-        if self.cv is None and _keeps_rows(self.estimator_):
-            scores = self._scores(X)
-            scores[self.estimator_.support_] = frozen_left_out_scores(*self.estimator_._support_problem())
-            return np.arange(len(y)), scores
+        if self.cv is None and self.by == "scores" and row_costs is None:
+            left_out = leave_out_of_the_fit(self.estimator_, X, y, weights, self.classes_)
+            if left_out is not None:
+                return left_out.rows, left_out.scores
         rows, blocks = [], []
         for train, test in self._splitter(y).split(X, y):
             X_train, y_train = _safe_split(self.estimator, X, y, train)
             X_test, _ = _safe_split(self.estimator, X, y, test, train)
-            machine = _fit(self.estimator, X_train, y_train, None if weights is None else weights[train])
+            machine = _fit(
+                self.estimator,
+                X_train,
+                y_train,
+                None if weights is None else weights[train],
+                None if row_costs is None else row_costs[train],
+            )
             rows.append(test)
-            blocks.append(class_scores(machine, X_test, self.classes_))
+            blocks.append(self._scores_of(machine, X_test))
         return np.concatenate(rows), np.vstack(blocks)
 
     def _splitter(self, y: NDArray) -> Any:
         if self.cv is not None:
             return check_cv(self.cv, y, classifier=True)
-        smallest = int(np.unique(y, return_counts=True)[1].min())
+        smallest = int(np.unique(y, return_counts=True)[1].min(initial=len(y)))
         if smallest < 2:
             raise ValueError(
                 "y must hold at least two rows of every class, so that one can be left out, got a class with "
@@ -288,36 +413,53 @@ class RejectOptionClassifier(AroundClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return class_scores(self.estimator_, X, self.classes_)
+        return self._scores_of(self.estimator_, X)
+
+    def _scores_of(self, machine: Any, X: Any) -> NDArray[np.float64]:
+        """Return the scores (n, k), the highest of which wins: the machine's, or minus the expected costs."""
+        if self.by == "scores":
+            return class_scores(machine, X, self.classes_)
+        return -expected_costs(self._probabilities(machine, X), self.costs_)
+
+    def _probabilities(self, machine: Any, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k); a class that the machine has not seen has none."""
+        P = np.zeros((_num_samples(X), len(self.classes_)))
+        P[:, np.searchsorted(self.classes_, machine.classes_)] = machine.predict_proba(X)
+        return P
 
     def _losses(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return prediction_losses(self.estimator_, scores)
+        return prediction_losses(self.estimator_, scores) if self.by == "scores" else -scores.max(axis=1)
+
+    def _thresholds(self, predicted: NDArray[np.intp]) -> Any:
+        """Return the threshold of all predictions, or one for each."""
+        return self.threshold_[predicted] if np.ndim(self.threshold_) else self.threshold_
 
     def _label(self, scores: NDArray[np.float64]) -> NDArray:
-        labels = self.classes_[scores.argmax(axis=1)]
-        return np.where(self._losses(scores) <= self.threshold_, labels, self.reject_label_)
+        winners = scores.argmax(axis=1)
+        accepted = self._losses(scores) <= self._thresholds(winners)
+        labels = self.classes_[winners]
+        if labels.dtype.kind == "u":  # which a negative label would turn into another
+            labels = labels.astype(np.int64)
+        return np.where(accepted, labels, self.reject_label_)
 
-
-def prediction_losses(machine: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Loss of the predicted class: the paper's where the machine minimises it, else minus the winner's lead."""
-    return paper_loss(scores) if minimises_paper_loss(machine) else gap_loss(scores)
-
-
-def paper_loss(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Loss of the predicted class, sum_{j != yhat} [f_j + 1/(k-1)]_+."""
-    hinges = np.maximum(scores + 1.0 / (scores.shape[1] - 1), 0.0)
-    return hinges.sum(axis=1) - hinges.max(axis=1)
-
-
-def gap_loss(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Minus the difference of the two highest scores."""
-    ordered = np.partition(scores, -2, axis=1)
-    return ordered[:, -2] - ordered[:, -1]
+    def _one_threshold(self, of: str) -> float:
+        """Return the threshold of the scores, for what shows or exports no other rejections."""
+        if self.by != "scores" or np.ndim(self.threshold_):
+            raise ValueError(
+                f"{of} knows rejection by one threshold of the scores, got by={self.by!r} and "
+                f"per_class={self.per_class!r}; give it the classifier within, estimator_."
+            )
+        return float(self.threshold_)
 
 
 def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
     """Return the label of rejections: of the classes' type and none of them."""
     is_numeric = classes.dtype.kind in "biuf"
+    if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
+        raise TypeError(
+            f"y must hold integers up to {np.iinfo(np.int64).max}, so that there is a label for rejections, got "
+            f"{int(classes.max())}."
+        )
     if reject_label is None:
         return min(-1, int(np.floor(classes.min())) - 1) if is_numeric else "rejected"
     given = np.asarray(reject_label)
@@ -334,18 +476,15 @@ def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
     return reject_label
 
 
-def _fit(estimator: Any, X: Any, y: NDArray, weights: NDArray[np.float64] | None) -> Any:
-    return clone(estimator).fit(X, y) if weights is None else clone(estimator).fit(X, y, sample_weight=weights)
+def own_costs(estimator: Any) -> Any:
+    """Return the `cost_matrix` of an estimator, perhaps within a search or at the end of a pipeline, or None."""
+    if hasattr(estimator, "steps"):
+        return own_costs(estimator.steps[-1][1])
+    found = getattr(estimator, "cost_matrix", None)
+    inner = getattr(estimator, "estimator", None)
+    return own_costs(inner) if found is None and inner is not None else found
 
 
-def _keeps_rows(machine: Any) -> bool:
-    """Tell whether leave-one-out scores can be had from the fitted machine itself."""
-    return hasattr(machine, "_support_problem") and machine.kernel != "precomputed" and machine.landmarks is None
-
-
-def minimises_paper_loss(machine: Any) -> bool:
-    """Tell whether the machine, perhaps the last step of a pipeline or found by a search, has ``loss="lee"``."""
-    machine = getattr(machine, "best_estimator_", machine)
-    if hasattr(machine, "steps"):
-        return minimises_paper_loss(machine.steps[-1][1])
-    return getattr(machine, "loss", None) == "lee"
+def _fit(estimator: Any, X: Any, y: NDArray, weights: Any, row_costs: Any) -> Any:
+    given = {"sample_weight": weights, "costs": row_costs}
+    return clone(estimator).fit(X, y, **{name: value for name, value in given.items() if value is not None})

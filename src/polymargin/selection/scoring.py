@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from polymargin.checks import check_labels
-from polymargin.costs import resolve_cost_matrix, resolve_row_costs
+from polymargin.costs import resolve_cost_matrix, resolve_row_costs, resolve_utility
 
 
 def expected_cost(
@@ -162,3 +162,73 @@ def make_cost_scorer(cost_matrix: Any = None, *, labels: Any = None) -> CostScor
     (5,)
     """
     return CostScorer(cost_matrix, labels)
+
+
+def expected_utility(
+    y_true: Any, y_pred: Any, utility: Any = None, *, labels: Any = None, sample_weight: Any = None
+) -> float:
+    """Compute the mean utility of predictions, sum_i w_i utility[y_i, yhat_i] / sum_i w_i.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted classes.
+    utility : array-like, DataFrame, dict, "ordinal" or None, default=None
+        Utility of predicting class j for class i, as `RobustSVC` takes it; None: 1 for the true class, else 0.
+    labels : array-like of shape (n_classes,) or None, default=None
+        All classes; None: those that occur, sorted. Give them where a class may be missing from both.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from polymargin import expected_utility
+    >>> expected_utility(["a", "a", "b", "b"], ["a", "b", "a", "b"], {("a", "b"): 0.5})
+    0.625
+    """
+    true, predicted, classes = _positions(y_true, y_pred, labels)
+    weights = _check_sample_weight(sample_weight, true, dtype=np.float64, ensure_non_negative=True)
+    return float(np.average(resolve_utility(utility, classes)[true, predicted], weights=weights))
+
+
+@dataclass(frozen=True)
+class UtilityScorer(RoutedScorer):
+    """A scorer ``(estimator, X, y) -> expected_utility``; made by :func:`make_utility_scorer`."""
+
+    utility: Any
+    labels: Any = None
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean utility of the estimator's predictions."""
+        labels = estimator.classes_ if self.labels is None else self.labels
+        return expected_utility(y, estimator.predict(X), self.utility, labels=labels, sample_weight=sample_weight)
+
+
+def make_utility_scorer(utility: Any = None, *, labels: Any = None) -> UtilityScorer:
+    """Make a scikit-learn scorer out of utilities: the mean utility.
+
+    Parameters
+    ----------
+    utility : array-like, DataFrame, dict, "ordinal" or None, default=None
+        As of :func:`expected_utility`.
+    labels : array-like of shape (n_classes,) or None, default=None
+        All classes, in the order of an array of utilities; None: the `classes_` of the estimator that is scored.
+
+    Returns
+    -------
+    UtilityScorer
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from polymargin import make_utility_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=make_utility_scorer("ordinal")).shape
+    (5,)
+    """
+    return UtilityScorer(utility, labels)

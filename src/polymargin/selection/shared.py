@@ -1,7 +1,7 @@
 """Search over the penalties of SharedStructureSVC, and the path of TraceNormSVC, from one decomposition."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,7 +15,7 @@ from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._tasks import class_scores
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
-from polymargin.estimators.shared import SharedStructureSVC
+from polymargin.estimators.shared import PAPER_ROUNDS, SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
@@ -43,7 +43,8 @@ class SharedStructureSearch(MarginClassifier):
     Parameters
     ----------
     estimator : SharedStructureSVC or None, default=None
-        The machine; its `C` and `relation_penalty` are replaced. None for ``SharedStructureSVC()``.
+        The machine; its `C` and `relation_penalty` are replaced. None for ``SharedStructureSVC(max_iter=5)``:
+        five rounds of all penalties together cost little more than those of one.
     Cs : array-like of shape (n_Cs,) or None, default=None
         Values of C; None for the paper's, 10^-5 to 10^5.
     penalty_fractions : array-like of shape (n_penalties,) or None, default=None
@@ -86,15 +87,15 @@ class SharedStructureSearch(MarginClassifier):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        Cs=None,
-        penalty_fractions=None,
-        relation_penalties=None,
-        cv=5,
-        n_jobs=None,
-        verbose=False,
-    ):
+        Cs: Any = None,
+        penalty_fractions: Any = None,
+        relation_penalties: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.Cs = Cs
         self.penalty_fractions = penalty_fractions
@@ -105,7 +106,7 @@ class SharedStructureSearch(MarginClassifier):
 
     @refuses_costs("its tasks separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SharedStructureSearch":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search the grid and fit the winner.
 
         Parameters
@@ -118,7 +119,7 @@ class SharedStructureSearch(MarginClassifier):
         -------
         self
         """
-        machine = SharedStructureSVC() if self.estimator is None else clone(self.estimator)
+        machine = SharedStructureSVC(max_iter=PAPER_ROUNDS) if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, SharedStructureSVC):
             raise TypeError(f"estimator must be a SharedStructureSVC, got {self.estimator!r}.")
         grid = self._grid()

@@ -1,13 +1,14 @@
 """Choosing the penalty of a sparse machine: regularisation paths, the adaptive search and stability selection."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
+from polymargin.arguments import ClassWeight, PenaltyName, SparseLoss
 from polymargin.checks import check_choice, check_flag, check_integer, check_positive_values, check_real
 from polymargin.costs import resolve_row_costs
 from polymargin.estimators._base import TrainingSet
@@ -202,24 +203,24 @@ class SparseSVCCV(SparseClassifier):
     def __init__(
         self,
         *,
-        penalty="fusion",
-        adaptive="auto",
-        per_variable=False,
-        adaptive_power=1.0,
-        loss="weston",
-        n_Cs=31,
-        eps=1e-4,
-        initial_Cs=None,
-        cv=5,
-        standardize=True,
-        cost_matrix=None,
-        priors=None,
-        class_weight=None,
-        tol=1e-8,
-        max_iter=-1,
-        n_jobs=None,
-        verbose=False,
-    ):
+        penalty: PenaltyName | Penalty = "fusion",
+        adaptive: Literal["auto", "rounds"] | bool = "auto",
+        per_variable: bool = False,
+        adaptive_power: float = 1.0,
+        loss: SparseLoss = "weston",
+        n_Cs: int = 31,
+        eps: float = 1e-4,
+        initial_Cs: Any = None,
+        cv: Any = 5,
+        standardize: bool = True,
+        cost_matrix: Any = None,
+        priors: Any = None,
+        class_weight: ClassWeight = None,
+        tol: float = 1e-8,
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.penalty = penalty
         self.adaptive = adaptive
         self.per_variable = per_variable
@@ -242,7 +243,7 @@ class SparseSVCCV(SparseClassifier):
     @all_or_nothing
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None, validation_set: Any = None
-    ) -> "SparseSVCCV":
+    ) -> Self:
         """Choose a model and fit it.
 
         Parameters

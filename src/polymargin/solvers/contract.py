@@ -45,13 +45,6 @@ class Interrupted(KeyboardInterrupt):
         return type(self), (self.solution,)
 
 
-REMAINDER = 0.5
-"""Part of the improvement on a reference point that may be left undone."""
-
-JUDGED_AFTER, HOPELESS = 0.2, 3.0
-"""Part of the allotted work after which a method's pace is believed; how often that work it may still need."""
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """When to stop: relative gap, number of (outer) iterations, seconds.
@@ -66,22 +59,26 @@ class Settings:
     time_limit: float | None = None
     reference: float | None = None
     work: float | None = None
+    remainder: float = 0.5
+    judged_after: float = 0.2
+    hopeless: float = 3.0
 
     def tolerance(self, primal: float) -> float:
         """Return the relative gap that is small enough at a given objective."""
         if self.reference is None:
             return self.tol
-        return max(self.tol, REMAINDER * (self.reference - primal) / max(1.0, abs(primal)))
+        return max(self.tol, self.remainder * (self.reference - primal) / max(1.0, abs(primal)))
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a solver's history."""
+    """One line of a solver's history; `work` is what was counted until then."""
 
     iteration: int
     primal: float
     dual: float
     seconds: float
+    work: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -166,7 +163,6 @@ class Progress:
         self.history: list[Record] = []
         self.trace: list[TraceRow] = []
         self.work = 0.0
-        self._gaps: list[tuple[float, float]] = []
         self._previous_handler: Any = None
         self._outer: Progress | None = None
         self._watch: Watch | None = None
@@ -245,38 +241,36 @@ class Progress:
 
     def record(self, primal: float, dual: float) -> Record:
         """Note the objectives of the current iteration and show them to the observer."""
-        entry = Record(self.iteration, float(primal), float(dual), self.seconds)
+        entry = Record(self.iteration, float(primal), float(dual), self.seconds, self.work)
         self.history.append(entry)
-        self._gaps.append((self.work, entry.gap))
         if self.observer is not None:
             self.observer(entry)
         if self._watch is not None and self._tells_watch:
             self._watch.see(entry)
         return entry
 
-    def note(self, method: str, primal: float, dual: float, iterations: int = 1) -> None:
-        """Add to the trace what a method did since the last row; one that goes on keeps its row."""
-        if self.trace and self.trace[-1].method == method:
-            iterations += self.trace.pop().iterations
-        work = self.work - sum(row.work or 0.0 for row in self.trace)
-        self.trace.append(TraceRow(method, iterations, float(primal), float(dual), work))
-
     def take(self, solution: Solution, predicted: float | None) -> None:
-        """Add what another solver did on behalf of this one: its trace, iterations, work and reason to stop."""
-        rows = solution.trace.rows
-        self.trace += [replace(rows[0], predicted=predicted), *rows[1:]]
+        """Add what another solver did on behalf of this one: its trace, iterations, work and reason to stop.
+
+        A method that goes on where it stopped keeps its row.
+        """
+        first, *others = solution.trace.rows
+        self.trace += [replace(first, predicted=predicted), *others]
+        if len(self.trace) > len(solution.trace) and self.trace[-1 - len(others) - 1].method == first.method:
+            at = len(self.trace) - 1 - len(others)
+            self.trace[at - 1 : at + 1] = [self.trace[at - 1].followed_by(self.trace[at])]
         self.iteration = sum(row.iterations for row in self.trace)
-        self.work += sum(row.work or 0.0 for row in rows)
+        self.work = sum(row.work or 0.0 for row in self.trace)
         self.status = solution.status
 
     def is_hopeless(self) -> bool:
         """Tell whether the work allotted is far too little at the pace of the second half of the way so far."""
-        limit, (work, gap) = self.settings.work, self._gaps[-1]
-        if limit is None or work < JUDGED_AFTER * limit or gap <= self.settings.tol:
+        limit, work, gap = self.settings.work, self.history[-1].work, self.history[-1].gap
+        if limit is None or work < self.settings.judged_after * limit or gap <= self.settings.tol:
             return False
-        _, before = min(self._gaps, key=lambda seen: abs(seen[0] - 0.5 * work))
+        before = min(self.history, key=lambda record: abs(record.work - 0.5 * work)).gap
         pace = math.log(before / gap) / (0.5 * work) if before > gap > 0.0 else 0.0
-        return pace * HOPELESS * limit < math.log(gap / self.settings.tol)
+        return pace * self.settings.hopeless * limit < math.log(gap / self.settings.tol)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""

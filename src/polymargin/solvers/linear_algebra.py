@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -15,6 +16,17 @@ def dense(matrix: Any) -> Array:
     return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
+def solve_positive(matrix: Array, right: Array) -> Array:
+    """Solve a positive definite system; one that rounding has made indefinite, in the least-squares sense.
+
+    An ill-conditioned system raises no warning: what comes of it is judged by a certificate.
+    """
+    try:
+        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), right)
+    except np.linalg.LinAlgError:
+        return scipy.linalg.lstsq(matrix, right)[0]
+
+
 def conjugate_gradients(
     apply: Callable[[Array], Array],
     precondition: Callable[[Array], Array],
@@ -23,23 +35,28 @@ def conjugate_gradients(
     start: Array | None = None,
     tolerance: float,
     max_steps: int,
-) -> Array:
+    stop: Callable[[], bool] | None = None,
+) -> tuple[Array, int]:
     """Solve ``apply(W) = right``, a positive definite operator on arrays, to a residual of norm `tolerance`.
 
-    Starts from `start`, or from the preconditioned right-hand side.
+    Starts from `start`, or from the preconditioned right-hand side; ends early when `stop` says so after a step.
+    Also returned is the number of steps.
     """
     W = precondition(right) if start is None else start.copy()
-    residual = right - apply(W)
+    residual = right - apply(W) if W.any() else right.copy()
     direction = preconditioned = precondition(residual)
-    energy = np.vdot(residual, preconditioned)
-    for _ in range(max_steps):
-        if np.linalg.norm(residual) <= tolerance:
-            break
+    energy = float(np.vdot(residual, preconditioned))
+    for step in range(max_steps):
+        if energy <= 0.0 or np.linalg.norm(residual) <= tolerance or (step and stop is not None and stop()):
+            return W, step
         image = apply(direction)
-        step = energy / np.vdot(direction, image)
-        W += step * direction
-        residual -= step * image
+        curvature = float(np.vdot(direction, image))
+        if not curvature > 0.0:
+            return W, step  # rounding has the last word
+        length = energy / curvature
+        W += length * direction
+        residual -= length * image
         preconditioned = precondition(residual)
-        previous, energy = energy, np.vdot(residual, preconditioned)
+        previous, energy = energy, float(np.vdot(residual, preconditioned))
         direction = preconditioned + (energy / previous) * direction
-    return W
+    return W, max_steps

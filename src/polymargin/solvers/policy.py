@@ -1,41 +1,49 @@
 """The only place that chooses: which methods a hinge problem is given to, in which order, with how much work each.
 
-Every method has an estimate of its work (`solvers.effort` says what operations take). The cheapest is tried first;
-one that has done its share of work without reaching the tolerance is left, and the next goes on from the best
-point. Block descent, whose number of sweeps nobody can foretell, is first given as much work as the cheapest of
-the others would take: so it never costs more than twice the better choice, and often a tenth.
+Every method has an estimate of its work (`solvers.effort` says what operations take). On features the cheapest is
+tried first; one that has done its share of work without reaching the tolerance is left, and the next goes on from
+the best point. Block descent, whose number of sweeps nobody can foretell, is first given as much work as the
+cheapest of the others would take: so it never costs more than twice the better choice, and often a tenth.
+On a kernel matrix the decomposition runs in slices, and its pace tells what it would still take: a method that is
+expected to take less has its turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from scipy import sparse
 
-from polymargin.gram import FeatureGram
-from polymargin.problems.hinge import HingeProblem
+from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
+from polymargin.problems.hinge import HingeProblem, polyhedral
 from polymargin.solvers.contract import Solver
 from polymargin.solvers.effort import RATES, Rates
+from polymargin.solvers.hinge import active_set, decomposition, feature_newton, kernel_interior, splitting
+from polymargin.solvers.hinge.active_set import ActiveSet, FaceSettings, operations_of_face
 from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.hinge.class_blocks import is_classwise
+from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings, whole_matrix
+from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings
 from polymargin.solvers.hinge.general import GeneralNewton
-from polymargin.solvers.hinge.interior_point import ENTRIES_VISITED, InteriorPoint, operations_per_iteration
-from polymargin.solvers.hinge.kernel_interior import seconds_to_solve
+from polymargin.solvers.hinge.interior_point import InteriorPoint, operations_per_iteration
+from polymargin.solvers.hinge.kernel_interior import (
+    InsidePoint,
+    KernelInteriorPoint,
+    KernelInteriorSettings,
+    operations_to_solve,
+)
+from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
+from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings, operations_to_split
+from polymargin.solvers.hinge.state import Stage, State
+from polymargin.solvers.stagnation import Stagnation
 
-METHODS: dict[str, type] = {
-    method.name: method for method in (Decomposition, InteriorPoint, FeatureNewton, BlockDescent, GeneralNewton)
+ON_MATRIX: dict[str, type] = {
+    method.name: method for method in (Decomposition, ActiveSet, Splitting, KernelInteriorPoint)
 }
+ON_FEATURES: dict[str, type] = {method.name: method for method in (InteriorPoint, FeatureNewton, BlockDescent)}
+METHODS: dict[str, type] = ON_MATRIX | ON_FEATURES | {GeneralNewton.name: GeneralNewton}
 """The methods that users may name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A method, the work that it is expected to take and at most may take; None: nobody knows, no limit."""
-
-    method: Solver
-    predicted: float | None = None
-    budget: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +52,44 @@ class Policy:
 
     Attributes
     ----------
-    small_rows : rows up to which the kernel matrix is formed whatever the features: the decomposition ends in
-        rounding error there.
+    small_rows, small_gain : rows up to which the kernel matrix is formed whatever the features, as Newton's method
+        on faces ends in rounding error there; methods on features that are expected to take less than this part of
+        its work run first.
     gram_rows : rows up to which it may be formed at all.
     newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
     descent_sweeps : that block descent is expected to need on easy problems.
-    working_set_passes : passes of the working sets' steps over the kernel matrix, per class.
+    working_set_passes : passes of the decomposition's steps over the kernel matrix, per class.
     newton_steps, newton_products, newton_entries : steps of the proximal Newton method, all its products with the
         features, and all its passes over examples and classes.
     patience : how often its predicted work a method may do.
     shortest : work, in seconds, that every method may do.
+    slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
+    judged_after, pace_rounds : iterations after which its pace is believed, and the rounds that tell it.
+    tail : how often what the decomposition promises it takes: it becomes slower towards the end.
+    near : relative gap from which on Newton steps on faces are tried.
+    faces : that they visit, about.
+    faces_gain : how often their work the decomposition must still have to do.
+    shortest_faces : work that they may do whatever was done before them.
+    polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least.
+    beyond : part of the tolerance that they go to; they go to `exact` for tolerances of at most `fine`.
+    exact : relative gap beyond which there is nothing but rounding error.
+    far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
+    coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
+    exact_rows, cheap : rows, and work of Newton steps, up to which they end all without splitting.
+    free_to_split : free variables per example from which on splitting, which moves all of them, is considered.
+    split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
+    root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
+        the matrix; the iterations that it takes, and the gap that it goes to.
+    kernel_interior_tol : gap that the interior point on the matrix itself reaches in good time.
+    kernel_interior_share : part of its work that must have been done before it is tried.
+    decomposition, active_set, splitting, kernel_interior, feature_newton, interior_point : of the methods.
     rates : of operations.
     """
 
     small_rows: int = 500
+    small_gain: float = 0.3
     gram_rows: int = 5000
     newton_features: int = 1500
     interior_unknowns: int = 1000
@@ -71,52 +101,41 @@ class Policy:
     newton_entries: float = 1500.0
     patience: float = 2.5
     shortest: float = 0.1
+    slice_share: float = 0.1
+    shortest_slice: float = 1e-3
+    judged_after: int = 4
+    pace_rounds: int = 6
+    tail: float = 2.0
+    near: float = 0.05
+    faces: float = 3.0
+    faces_gain: float = 5.0
+    shortest_faces: float = 0.01
+    polish_share: float = 0.1
+    shortest_polish: float = 0.03
+    beyond: float = 0.01
+    fine: float = 1e-6
+    exact: float = 1e-12
+    far_walk: int = 10
+    coarse: float = 1e-3
+    exact_rows: int = 1000
+    cheap: float = 0.1
+    free_to_split: float = 3.0
+    split_share: float = 0.25
+    root_unknowns: int = 2500
+    root_iterations: int = 20
+    root_tol: float = 1e-10
+    kernel_interior_tol: float = 1e-5
+    kernel_interior_share: float = 0.2
+    decomposition: DecompositionSettings = decomposition.DEFAULTS
+    active_set: FaceSettings = active_set.DEFAULTS
+    splitting: SplittingSettings = splitting.DEFAULTS
+    kernel_interior: KernelInteriorSettings = kernel_interior.DEFAULTS
+    feature_newton: FeatureNewtonSettings = feature_newton.DEFAULTS
+    interior_point: InteriorSettings = INTERIOR
     rates: Rates = RATES
 
-    def stages(self, problem: HingeProblem) -> Sequence[Stage]:
-        """Return the methods for a problem, in the order in which to try them."""
-        small = not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows
-        if not problem.losses.is_compiled:
-            special = () if small else self._candidates(problem)
-            return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
-        if small:
-            return (Stage(Decomposition()),)
-        others = sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
-        if not others:
-            return (Stage(BlockDescent()),)
-        if problem.losses.sees_single_scores:  # block descent needs thousands of sweeps
-            return others
-        k = problem.losses.n_classes
-        share = max(others[0].predicted or 0.0, self.shortest)
-        sweeps = self.rates.seconds("sweep", 2.0 * self.descent_sweeps * _stored(problem) * k)
-        return Stage(BlockDescent(), sweeps, share), *others, Stage(BlockDescent())
-
-    def _candidates(self, problem: HingeProblem) -> Sequence[Stage]:
-        """Return the methods other than block descent that can take the problem, with their work."""
-        n, p, k = _shape(problem)
-        single = problem.losses.sees_single_scores
-        found: list[tuple[Solver, float]] = []
-        falls_apart = single and p <= self.newton_features
-        if falls_apart or (p + 1) * (k - 1) <= self.interior_unknowns:
-            products, factors = operations_per_iteration(n, p + 1, k, k if single else k * (k - 1) // 2)
-            once = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
-            once += self.rates.seconds("entry", ENTRIES_VISITED * (2.0 if single else 1.0) * n * k)
-            found.append((InteriorPoint(), self.interior_iterations[0 if single else 1] * once))
-        if n <= self.gram_rows:
-            gram = self.rates.seconds("product", float(n) * _stored(problem))
-            steps = self.rates.seconds("sweep", self.working_set_passes * n**2 * k)
-            found.append((Decomposition(), gram + (2.0 * seconds_to_solve(n, k) if single else steps)))
-        if p <= min(n, self.newton_features):
-            rows = min(n, 5 * p + 500)
-            products = self.newton_products * _stored(problem) * k + self.newton_steps * k * float(rows) * p**2
-            factors = self.newton_steps * k * p**3 / 3.0
-            work = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
-            work += self.rates.seconds("entry", self.newton_entries * n * k)
-            found.append((FeatureNewton(), work))
-        return [Stage(method, work, max(self.patience * work, self.shortest)) for method, work in found]
-
-    def stages_of(self, solver: Any, problem: HingeProblem) -> Sequence[Stage]:
-        """Return the stages for `solver`: "auto", a name of `METHODS`, or a solver of the user's own.
+    def chosen(self, solver: Any, problem: HingeProblem) -> Solver | None:
+        """Return the method for `solver`, a name of `METHODS` or a solver of the user's own; None for "auto".
 
         Raises
         ------
@@ -126,13 +145,11 @@ class Policy:
             The object is no solver.
         """
         fit = [name for name, method in METHODS.items() if method().accepts(problem) is True]
-        if isinstance(solver, str) and solver == "auto":
-            stages = [stage for stage in self.stages(problem) if stage.method.accepts(problem) is True]
-            stages = stages or [Stage(METHODS[name]()) for name in fit[:1]]
-            if not stages:
-                raise ValueError(f"no solver takes this problem: {Decomposition().accepts(problem)}")
-            return *stages[:-1], replace(stages[-1], budget=None)
         if isinstance(solver, str):
+            if solver == "auto":
+                if not fit:
+                    raise ValueError(f"no solver takes this problem: {Decomposition().accepts(problem)}")
+                return None
             if solver not in METHODS:
                 raise ValueError(
                     f"solver must be 'auto', a solver or one of {fit} for this problem, got {solver!r}."
@@ -145,16 +162,232 @@ class Policy:
         answer = solver.accepts(problem)
         if answer is not True:
             raise ValueError(f"solver {solver.name!r} cannot take this problem: {answer}")
-        return (Stage(solver),)
+        return solver
+
+    def stages(self, state: State, chosen: Solver | None = None) -> Iterator[Stage]:
+        """Name one method after the other, each by what those before it have left in `state`."""
+        problem = state.problem
+        if chosen is not None:
+            yield Stage(chosen, on_matrix=chosen.name in ON_MATRIX)
+        elif Decomposition().accepts(problem) is True and self._is_small(problem):
+            for stage in self._much_cheaper(problem):
+                yield stage
+                if state.is_within:
+                    break
+            yield from self._stages_on_matrix(state)
+        else:
+            for stage in self.routes(problem):
+                if stage.on_matrix:
+                    most = inf if stage.budget is None else state.work + stage.budget
+                    yield from self._stages_on_matrix(state, most)
+                else:
+                    yield stage
+                if state.is_within:
+                    return
+
+    def _is_small(self, problem: HingeProblem) -> bool:
+        return not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows
+
+    def _much_cheaper(self, problem: HingeProblem) -> Sequence[Stage]:
+        """Return the methods on features that are expected to take far less than those on the matrix."""
+        if not isinstance(problem.gram, FeatureGram):
+            return ()
+        on_matrix = self._work_on_matrix(problem)
+        others = [stage for stage in self._candidates(problem) if not stage.on_matrix]
+        if not problem.losses.sees_single_scores:
+            others.append(Stage(BlockDescent(), self._sweeps(problem), on_matrix))
+        cheaper = [stage for stage in others if (stage.predicted or 0.0) < self.small_gain * on_matrix]
+        return sorted(cheaper, key=lambda stage: stage.predicted or 0.0)
+
+    def routes(self, problem: HingeProblem) -> Sequence[Stage]:
+        """Return the methods for a problem, in the order in which to try them; the last has no limit."""
+        found = [stage for stage in self._routes(problem) if stage.method.accepts(problem) is True]
+        if not found:
+            fit = (method for method in METHODS.values() if method().accepts(problem) is True)
+            found = [Stage(method()) for method in fit][:1]
+        return *found[:-1], replace(found[-1], budget=None)
+
+    def _routes(self, problem: HingeProblem) -> Sequence[Stage]:
+        if not problem.losses.is_compiled:
+            special = () if self._is_small(problem) else self._candidates(problem)
+            return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
+        if self._is_small(problem):
+            return ()
+        others = sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
+        if not others:
+            return (Stage(BlockDescent()),)
+        if problem.losses.sees_single_scores:  # block descent needs thousands of sweeps
+            return others
+        share = max(others[0].predicted or 0.0, self.shortest)
+        return Stage(BlockDescent(), self._sweeps(problem), share), *others, Stage(BlockDescent())
+
+    def _sweeps(self, problem: HingeProblem) -> float:
+        """Return the work of block descent on easy problems."""
+        k = problem.losses.n_classes
+        return self.rates.seconds("sweep", 2.0 * self.descent_sweeps * _stored(problem) * k)
+
+    def _work_on_matrix(self, problem: HingeProblem) -> float:
+        """Return the work of the methods on the kernel matrix of features, about, its own included."""
+        n, k = problem.losses.n_examples, problem.losses.n_classes
+        gram = self.rates.seconds("product", float(n) * _stored(problem))
+        if not problem.losses.sees_single_scores or n * (k - 1) <= self.root_unknowns:
+            return gram + self._passes(n, k)
+        return gram + 2.0 * self.rates.seconds("product", operations_to_solve(n, k, self.kernel_interior))
+
+    def _candidates(self, problem: HingeProblem) -> Sequence[Stage]:
+        """Return the methods other than block descent that can take the features, with their work."""
+        n, p, k = _shape(problem)
+        single = problem.losses.sees_single_scores
+        found: list[tuple[Solver, float]] = []
+        falls_apart = single and p <= self.newton_features
+        if falls_apart or (p + 1) * (k - 1) <= self.interior_unknowns:
+            once = self._interior_iteration(n, p + 1, k, single=single)
+            found.append(
+                (InteriorPoint(tuning=self.interior_point), self.interior_iterations[0 if single else 1] * once)
+            )
+        if n <= self.gram_rows:
+            found.append((Decomposition(self.decomposition), self._work_on_matrix(problem)))
+        if p <= min(n, self.newton_features):
+            rows = min(n, self.feature_newton.sampled_rows(p))
+            products = self.newton_products * _stored(problem) * k + self.newton_steps * k * float(rows) * p**2
+            factors = self.newton_steps * k * p**3 / 3.0
+            work = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
+            work += self.rates.seconds("entry", self.newton_entries * n * k)
+            found.append((FeatureNewton(self.feature_newton), work))
+        return [
+            Stage(method, work, max(self.patience * work, self.shortest), on_matrix=method.name in ON_MATRIX)
+            for method, work in found
+        ]
+
+    def _interior_iteration(self, n: int, p: int, k: int, *, single: bool) -> float:
+        products, factors = operations_per_iteration(n, p, k, k if single else k * (k - 1) // 2)
+        once = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
+        return once + self.rates.seconds(
+            "entry", self.interior_point.entries_visited * (2.0 if single else 1.0) * n * k
+        )
+
+    def _passes(self, n: int, k: int) -> float:
+        """Return the work of the decomposition, about."""
+        return self.rates.seconds("sweep", self.working_set_passes * n**2 * k)
+
+    def _stages_on_matrix(self, state: State, most: float = inf) -> Iterator[Stage]:
+        """Name methods on the kernel matrix until the tolerance is reached, or so much work is done."""
+        while state.work < most:
+            stage = self._polish(state) if state.is_within else self._stage_on_matrix(state)
+            if stage is None:
+                return
+            yield replace(stage, on_matrix=True)
+
+    def _stage_on_matrix(self, state: State) -> Stage | None:
+        """Return what to try next; None where rounding allows no more."""
+        offers = [stage for stage in (self._split(state), self._interior(state), self._newton(state)) if stage]
+        if offers:
+            return min(offers, key=lambda stage: stage.predicted or 0.0)
+        if state.stagnation.is_stuck:
+            return None
+        n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
+        budget = max(self.slice_share * state.work, self.shortest_slice)
+        return Stage(Decomposition(self.decomposition), self._passes(n, k), budget, goes_on=True)
+
+    def _polish(self, state: State) -> Stage | None:
+        """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
+        work = max(self.polish_share * state.work, self.shortest_polish)
+        if state.last in (ActiveSet.name, KernelInteriorPoint.name):
+            return None
+        # a root of the matrix has led to a point beside its face, however small the gap
+        is_exact = state.gap <= self.exact and state.last != InteriorPoint.name
+        if is_exact or (predicted := self._work_of_faces(state)) > work:
+            return None
+        return self._faces(state, predicted, work)
+
+    def _newton(self, state: State) -> Stage | None:
+        """Return Newton steps on faces if they cost no more than the work since the last, and than to go on."""
+        is_lazy = isinstance(state.problem.gram, LazyGram)  # its steps pass over the whole matrix
+        if state.gap > self.near or state.last == ActiveSet.name or is_lazy:
+            return None
+        if state.tol >= self.coarse and self._is_large_lee(state):
+            return None
+        predicted, spent = self._work_of_faces(state), state.work_since(ActiveSet.name)
+        came_from_inside = state.last == InteriorPoint.name
+        pays = self.faces_gain * predicted <= state.work_to_go(self.exact)
+        if not came_from_inside and (predicted > max(spent, self.shortest_faces) or not pays):
+            return None
+        return self._faces(state, predicted, max(spent, self.cheap))
+
+    def _faces(self, state: State, predicted: float, budget: float) -> Stage:
+        tol = self.beyond * state.tol if state.tol > self.fine else self.exact
+        has_been_inside = state.has_run(InteriorPoint.name) or state.has_run(KernelInteriorPoint.name)
+        walk = self.active_set.max_walk if has_been_inside else self.far_walk
+        return Stage(ActiveSet(replace(self.active_set, max_walk=walk)), predicted, budget, tol=tol)
+
+    def _work_of_faces(self, state: State) -> float:
+        """Return the work of Newton steps, from the size of the face."""
+        losses, (free, rows) = polyhedral(state.problem.losses, "The size of a face"), state.face()
+        if free > self.active_set.max_free and not is_classwise(losses, free, max(rows, 1)):
+            return inf
+        counted = operations_of_face(losses, free, max(rows, 1), self.active_set)
+        return self.faces * sum(self.rates.seconds(kind, operations) for kind, operations in counted.items())
+
+    def _split(self, state: State) -> Stage | None:
+        """Return splitting, once, if it takes no more than the decomposition has still to take."""
+        if state.has_run(Splitting.name) or len(state.trail) < self.judged_after or not self._is_lee(state):
+            return None
+        n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
+        free, rows = state.face()
+        ends_exactly = n <= self.exact_rows and self._work_of_faces(state) <= self.cheap
+        if free < self.free_to_split * rows or ends_exactly:
+            return None
+        predicted = self.rates.seconds("product", operations_to_split(n, k, state.tol, self.splitting))
+        limit = state.progress.settings.time_limit
+        most = self.tail * state.work_to_go(self.exact)
+        if predicted > (most if limit is None else min(most, self.split_share * limit)):
+            return None
+        return Stage(Splitting(self.splitting), predicted, self.patience * predicted)
+
+    def _interior(self, state: State) -> Stage | None:
+        """Return an interior point, once, if it takes no more than the work done so far or to come."""
+        if state.has_run(InteriorPoint.name) or state.has_run(KernelInteriorPoint.name):
+            return None
+        n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
+        is_judged = state.has_run(ActiveSet.name) or state.progress.iteration >= self.judged_after
+        if self._is_large_lee(state):
+            predicted = self.rates.seconds("product", operations_to_solve(n, k, self.kernel_interior))
+            is_due = self.kernel_interior_share * predicted <= state.work
+            pays = is_judged and is_due and predicted <= self.tail * state.work_to_go(self.exact)
+            if not (pays or isinstance(state.start, InsidePoint)):  # what one has left is a start for the next
+                return None
+            method, tol = KernelInteriorPoint(self.kernel_interior), max(state.tol, self.kernel_interior_tol)
+            return Stage(method, predicted, None, tol=tol, from_inside=True)
+        if n * (k - 1) > self.root_unknowns or not is_judged:
+            return None
+        single = state.problem.losses.sees_single_scores
+        predicted = self.root_iterations * self._interior_iteration(n, n + 1, k, single=single)
+        if predicted > min(max(state.work, self.cheap), self.tail * state.work_to_go(self.exact)):
+            return None
+        root = InteriorPoint(kernel_root(state.on_matrix.gram), self.interior_point)
+        return Stage(root, predicted, None, tol=self.root_tol, from_inside=True)
+
+    def _is_large_lee(self, state: State) -> bool:
+        """Tell whether an interior point would be one on the matrix itself."""
+        losses = state.problem.losses
+        return losses.n_examples * (losses.n_classes - 1) > self.root_unknowns and self._is_lee(state)
+
+    @staticmethod
+    def _is_lee(state: State) -> bool:
+        """Tell whether hinges see single scores and the matrix is in memory."""
+        return state.problem.losses.sees_single_scores and whole_matrix(state.on_matrix.gram) is not None
+
+    def stagnation(self) -> Stagnation:
+        """Return what tells that the decomposition has come as far as rounding lets it."""
+        tuning = self.decomposition
+        return Stagnation(tuning.rounds_without_rise, tuning.rounds_without_gain, tuning.gain)
 
 
 def _shape(problem: HingeProblem) -> tuple[int, int, int]:
-    assert isinstance(problem.gram, FeatureGram)
-    return *problem.gram.features.shape, problem.losses.n_classes
+    return *as_features(problem.gram, "The policy of features").features.shape, problem.losses.n_classes
 
 
 def _stored(problem: HingeProblem) -> float:
     """Return the number of entries of the features that are stored."""
-    assert isinstance(problem.gram, FeatureGram)
-    features = problem.gram.features
+    features = as_features(problem.gram, "The policy of features").features
     return float(features.nnz if sparse.issparse(features) else features.size)

@@ -1,6 +1,7 @@
 """Newton's method for maps from scores to probabilities."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,22 @@ from polymargin.solvers.contract import Observer, Progress, Settings, Solution, 
 
 Array = NDArray[np.float64]
 
-SUFFICIENT = 1e-4
-"""Part of the decrease that the gradient promises which a step must make."""
 
-SHORTEST = 1e-10
-"""Length below which a step makes no progress in floating-point arithmetic."""
+@dataclass(frozen=True, slots=True)
+class SoftmaxSettings:
+    """Tuning of the line search.
+
+    Attributes
+    ----------
+    sufficient : part of the decrease that the gradient promises which a step must make.
+    shortest : length below which a step makes no progress in floating-point arithmetic.
+    """
+
+    sufficient: float = 1e-4
+    shortest: float = 1e-10
+
+
+DEFAULTS = SoftmaxSettings()
 
 
 class SoftmaxNewton:
@@ -53,11 +65,11 @@ def _step(problem: SoftmaxProblem, theta: Array, here: Evaluation) -> tuple[Arra
     step = np.zeros_like(theta)
     step[first:] = -_solved(H, here.gradient[first:])
     length, rounding = 1.0, 1e-14 * max(1.0, abs(here.value))
-    while length > SHORTEST:
+    while length > DEFAULTS.shortest:
         trial = theta + length * step
         trial[0] = max(trial[0], LEAST_SLOPE)
         there = problem.at(trial)
-        if there.value <= here.value + rounding + SUFFICIENT * float(here.gradient @ (trial - theta)):
+        if there.value <= here.value + rounding + DEFAULTS.sufficient * float(here.gradient @ (trial - theta)):
             return trial, there
         length *= 0.5
     return None

@@ -36,6 +36,12 @@ class TraceRow:
         """Relative gap when the method ended."""
         return (self.primal - self.dual) / max(1.0, abs(self.primal))
 
+    def followed_by(self, later: "TraceRow") -> "TraceRow":
+        """Return one row for the same method run again from where it stopped."""
+        work = None if self.work is None and later.work is None else (self.work or 0.0) + (later.work or 0.0)
+        iterations = self.iterations + later.iterations
+        return TraceRow(self.method, iterations, later.primal, later.dual, work, self.predicted)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trace:
@@ -43,14 +49,14 @@ class Trace:
 
     Examples
     --------
-    >>> rows = TraceRow("working_sets", 12, 3.5, 3.25, 0.2), TraceRow("active_set", 2, 3.5, 3.5, 0.4, 0.3)
+    >>> rows = TraceRow("decomposition", 12, 3.5, 3.25, 0.2), TraceRow("active_set", 2, 3.5, 3.5, 0.4, 0.3)
     >>> trace = Trace(rows)
     >>> trace
-    method        iterations    primal      dual       gap      work  predicted
-    working_sets          12       3.5      3.25    0.0714       0.2          -
-    active_set             2       3.5       3.5         0       0.4        0.3
+    method         iterations    primal      dual       gap      work  predicted
+    decomposition          12       3.5      3.25    0.0714       0.2          -
+    active_set              2       3.5       3.5         0       0.4        0.3
     >>> [row.method for row in trace], len(trace), trace[-1].iterations
-    (['working_sets', 'active_set'], 2, 2)
+    (['decomposition', 'active_set'], 2, 2)
     """
 
     rows: tuple[TraceRow, ...] = ()
@@ -65,11 +71,11 @@ class Trace:
         return self.rows[at]
 
     def __repr__(self) -> str:
-        lines = [f"{'method':<12}  iterations    primal      dual       gap      work  predicted"]
+        lines = [f"{'method':<13}  iterations    primal      dual       gap      work  predicted"]
         for row in self.rows:
             work, predicted = ("-" if value is None else f"{value:.3g}" for value in (row.work, row.predicted))
             lines.append(
-                f"{row.method:<12}  {row.iterations:>10}  {row.primal:>8.5g}  {row.dual:>8.5g}  {row.gap:>8.3g}  "
+                f"{row.method:<13}  {row.iterations:>10}  {row.primal:>8.5g}  {row.dual:>8.5g}  {row.gap:>8.3g}  "
                 f"{work:>8}  {predicted:>9}"
             )
         return "\n".join(lines)

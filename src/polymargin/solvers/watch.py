@@ -14,7 +14,8 @@ class Watch:
     """Sees the iterations of every fit in its ``with`` block, however deep in a search, and may end them.
 
     `end` may be called from another thread: the fit comes to rest at a feasible point, as it does for Ctrl-C, and
-    raises `Interrupted`. Of solvers within solvers the outermost is seen.
+    raises `Interrupted`. Of solvers within solvers the outermost is seen. A watch within another one shows that
+    what it sees, and is ended with it.
 
     Examples
     --------
@@ -27,17 +28,31 @@ class Watch:
     True
     """
 
-    def __init__(self, see: Callable[["Record"], None] = lambda record: None):
-        self.see = see
-        self.ended = False
+    def __init__(self, see: Callable[["Record"], None] | None = None):
         self.is_taken = False
+        self._see = see
+        self._is_ended = False
+        self._outer: Watch | None = None
         self._token: Token | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether fits are to end."""
+        return self._is_ended or (self._outer is not None and self._outer.ended)
 
     def end(self) -> None:
         """End the fit under way, and any that begins later."""
-        self.ended = True
+        self._is_ended = True
+
+    def see(self, record: "Record") -> None:
+        """Take in an iteration."""
+        if self._see is not None:
+            self._see(record)
+        if self._outer is not None:
+            self._outer.see(record)
 
     def __enter__(self) -> "Watch":
+        self._outer = _current.get()
         self._token = _current.set(self)
         return self
 

@@ -9,8 +9,10 @@ import pytest
 from polymargin.gram import DenseGram, FeatureGram, Kernel, LazyGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.working_set import IndefiniteKernelError
+from polymargin.solvers.hinge.decomposition import DecompositionSettings
+from polymargin.solvers.hinge.inner_loop import IndefiniteKernelError
+from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 
@@ -30,7 +32,7 @@ def lee_problem(seed, *, n=None, k=None, C=None, fit_intercept=True):
 @pytest.mark.parametrize("seed", range(10))
 def test_agrees_with_a_general_solver(seed, fit_intercept):
     problem = lee_problem(seed, fit_intercept=fit_intercept)
-    solution = Decomposition().solve(problem, Settings(tol=1e-4))
+    solution = Portfolio().solve(problem, Settings(tol=1e-4))
     assert solution.status is Status.SOLVED
     assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=2e-4, abs=2e-4)
 
@@ -44,7 +46,7 @@ def test_every_gram_provider_gives_the_same_solution(fit_intercept):
     providers = [DenseGram(K), DenseGram(K.astype(np.float32)), FeatureGram(X), LazyGram(Kernel("linear"), X)]
     values = []
     for gram in providers:
-        solver = Decomposition(working_set=40)
+        solver = Portfolio(policy=Policy(decomposition=DecompositionSettings(40)))
         solution = solver.solve(HingeProblem(gram, losses, fit_intercept), Settings(tol=1e-6))
         assert solution.status is Status.SOLVED
         values.append(solution.certificate.primal)
@@ -55,18 +57,18 @@ def test_every_gram_provider_gives_the_same_solution(fit_intercept):
 def test_a_slow_machine_goes_the_same_way(seed, monkeypatch):
     """Where no limit is set the clock is read for the record alone: one that leaps changes no bit."""
     problem = lee_problem(seed, n=110, k=5, C=10.0)
-    quick = Decomposition().solve(problem, Settings(tol=1e-6))
+    quick = Portfolio().solve(problem, Settings(tol=1e-6))
     leaps = itertools.count(step=1000.0)
     for clock in ("perf_counter", "monotonic", "process_time", "thread_time"):
         monkeypatch.setattr(time, clock, lambda: next(leaps))
-    slow = Decomposition().solve(problem, Settings(tol=1e-6))
+    slow = Portfolio().solve(problem, Settings(tol=1e-6))
     assert slow.seconds > 1e3 > quick.seconds
     np.testing.assert_array_equal(slow.point.dual, quick.point.dual)
 
 
 def test_a_limit_keeps_a_feasible_point():
     problem = lee_problem(4, n=110, k=7, C=100.0)
-    solution = Decomposition().solve(problem, Settings(tol=1e-12, max_iter=1))
+    solution = Portfolio().solve(problem, Settings(tol=1e-12, max_iter=1))
     assert solution.status is Status.MAX_ITER
     assert solution.certificate.infeasibility < 1e-12
     assert solution.certificate.gap > 0
@@ -77,7 +79,7 @@ def test_an_indefinite_kernel_is_refused():
     A = rng.normal(size=(20, 20))
     losses = lee_lin_wahba(np.arange(20) % 3, (1.0 - np.eye(3))[np.arange(20) % 3])
     with pytest.raises(IndefiniteKernelError, match="semi-definite"):
-        Decomposition().solve(HingeProblem(DenseGram(A + A.T), losses), Settings())
+        Portfolio().solve(HingeProblem(DenseGram(A + A.T), losses), Settings())
 
 
 def test_a_start_at_another_C_saves_work():
@@ -85,10 +87,12 @@ def test_a_start_at_another_C_saves_work():
     X, y = blobs(rng, 1300, 5, 4)
     K, upper = DenseGram(Kernel("rbf", gamma=0.2)(X)), (1.0 - np.eye(4))[y]
     settings = Settings(tol=1e-3)
-    first = Decomposition(200).solve(HingeProblem(K, lee_lin_wahba(y, upper)), settings)
+    first = Portfolio(policy=Policy(decomposition=DecompositionSettings(200))).solve(
+        HingeProblem(K, lee_lin_wahba(y, upper)), settings
+    )
     problem = HingeProblem(K, lee_lin_wahba(y, 1.2 * upper))
-    cold = Decomposition(200).solve(problem, settings)
-    warm = Decomposition(200).solve(
+    cold = Portfolio(policy=Policy(decomposition=DecompositionSettings(200))).solve(problem, settings)
+    warm = Portfolio(policy=Policy(decomposition=DecompositionSettings(200))).solve(
         problem, settings, start=HingePoint(1.2 * first.point.dual, first.point.intercept)
     )
     assert warm.status is cold.status is Status.SOLVED
@@ -119,7 +123,9 @@ def test_a_stop_is_certified_by_scores_that_are_right():
     X, y = blobs(np.random.default_rng(3), 1500, 4, 4, spread=1.0)
     losses = lee_lin_wahba(y, 10.0 * (1.0 - np.eye(4))[y])
     problem = HingeProblem(LazyGram(Kernel("rbf", gamma=0.3), X, cache_size=3.0), losses)
-    solution = Decomposition(working_set=300).solve(problem, Settings(tol=1e-8, max_iter=6))
+    solution = Portfolio(policy=Policy(decomposition=DecompositionSettings(300))).solve(
+        problem, Settings(tol=1e-8, max_iter=6)
+    )
     assert solution.status is Status.MAX_ITER
     fresh = problem.certify(solution.point)
     assert solution.certificate.infeasibility <= 1e-9

@@ -6,8 +6,9 @@ import pytest
 from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint
+from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint, KernelInteriorSettings
+from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 
@@ -35,7 +36,7 @@ def test_the_rank_is_lower_than_the_number_of_rows():
     problem = problem_of(1, 400, 6, 10.0)
     solution = KernelInteriorPoint().solve(problem, Settings(tol=1e-4, max_iter=100))
     assert solution.status is Status.SOLVED
-    other = Decomposition().solve(problem, Settings(tol=1e-6))
+    other = Portfolio().solve(problem, Settings(tol=1e-6))
     assert solution.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-4)
 
 
@@ -47,13 +48,14 @@ def test_a_stopped_solution_is_feasible(limits):
     assert solution.certificate.dual <= solution.certificate.primal
 
 
-def test_the_decomposition_calls_it_where_it_pays(monkeypatch):
+def test_the_policy_names_it_where_it_pays():
     problem = problem_of(4, 700, 6, 3.0)
-    monkeypatch.setattr("polymargin.solvers.hinge.decomposition.seconds_to_solve", lambda n, k: 1e-9)
-    solution = Decomposition().solve(problem, Settings(tol=1e-3))
+    cheap = KernelInteriorSettings(iterations=0)  # expected to cost nothing
+    solution = Portfolio(policy=Policy(kernel_interior=cheap)).solve(problem, Settings(tol=1e-3))
+    assert "kernel_interior" in [row.method for row in solution.trace]
     assert solution.status is Status.SOLVED
     assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-9)
-    finer = Decomposition().solve(problem, Settings(tol=1e-6))
+    finer = Portfolio().solve(problem, Settings(tol=1e-6))
     assert finer.status is Status.SOLVED
     assert solution.certificate.primal == pytest.approx(finer.certificate.primal, rel=2e-3)
 
@@ -78,6 +80,6 @@ def test_a_solution_for_smaller_bounds_is_a_start(seed, fit_intercept):
     assert warm.status is cold.status is Status.SOLVED
     assert warm.n_iter < 0.8 * cold.n_iter
     assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=2e-6)
-    assert Decomposition().solve(problem, settings, start=start).status is Status.SOLVED
+    assert Portfolio().solve(problem, settings, start=start).status is Status.SOLVED
     back = KernelInteriorPoint().solve(smaller, settings, start=warm.point)  # beyond whose bounds it is no start
     assert back.status is Status.SOLVED

@@ -12,6 +12,7 @@ from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
 from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.hinge.settings import ClasswiseSettings, LeftOutSettings
 from tests.simulate import blobs, random_costs
 
 EXACT = Settings(tol=1e-11)
@@ -111,14 +112,14 @@ def left_out_one_by_one(problem, point):
 @pytest.mark.parametrize("C", [0.3, 20.0])  # with and without rows whose multipliers are all at bounds
 @pytest.mark.parametrize("repeated", [0, 20])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_class_by_class_and_at_once_are_as_defined(fit_intercept, repeated, C, many_free, monkeypatch):
+def test_class_by_class_and_at_once_are_as_defined(fit_intercept, repeated, C, many_free):
     X, y = blobs(np.random.default_rng(8), 60, 4, 5, spread=1.5)
     X[60 - repeated :] = X[:repeated]  # a singular kernel matrix
     losses = hinge_losses("lee", y, C * (1 - np.eye(5))[y])
     problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), losses, fit_intercept)
     point = solve(problem)
-    monkeypatch.setattr("polymargin.solvers.hinge.class_blocks.MANY_FREE", many_free)
-    found, defined = frozen_left_out_scores(problem, point), left_out_one_by_one(problem, point)
+    tuning = LeftOutSettings(classwise=ClasswiseSettings(many_free, np.inf))
+    found, defined = frozen_left_out_scores(problem, point, tuning), left_out_one_by_one(problem, point)
     # the ridge of 1e-8 times coefficients of up to 20; repeated rows have larger ones yet
     error = (1e-6 if repeated else 1e-7) * np.abs(defined).max()
     np.testing.assert_allclose(found, defined, rtol=0, atol=error)
@@ -171,10 +172,10 @@ def test_in_the_features_dimension_as_defined(n_features, loss, fit_intercept, m
     np.testing.assert_allclose(found[support], defined[support], rtol=0, atol=1e-5 * np.abs(defined).max())
 
 
-def test_rows_are_treated_some_at_a_time(monkeypatch):
+def test_rows_are_treated_some_at_a_time():
     X, y = blobs(np.random.default_rng(9), 50, 3, 4, spread=2.0)
     problem = HingeProblem(FeatureGram(X), hinge_losses("weston", y, (1 - np.eye(4))[y]))
     point = solve(problem)
     together = frozen_left_out_scores(problem, point)
-    monkeypatch.setattr("polymargin.solvers.hinge.left_out.ENTRIES_AT_A_TIME", 1)
-    np.testing.assert_allclose(frozen_left_out_scores(problem, point), together, rtol=1e-9, atol=1e-9)
+    one_by_one = frozen_left_out_scores(problem, point, LeftOutSettings(entries_at_a_time=1))
+    np.testing.assert_allclose(one_by_one, together, rtol=1e-9, atol=1e-9)

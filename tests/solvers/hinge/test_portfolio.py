@@ -70,8 +70,9 @@ class Stuck:
 
 
 class StuckFirst(Policy):
-    def stages(self, problem):
-        return Stage(Stuck(), 1.0, 2.0), Stage(InteriorPoint(), 0.5)
+    def stages(self, state, chosen=None):
+        yield Stage(Stuck(), 1.0, 2.0)
+        yield Stage(InteriorPoint(), 0.5)
 
 
 def test_a_method_without_progress_is_left_and_the_trace_shows_it():
@@ -90,19 +91,45 @@ def test_a_method_without_progress_is_left_and_the_trace_shows_it():
 
 def test_block_descent_gets_no_more_than_the_others_would_take():
     problem = machine("crammer", *separable())
-    first, *others, last = Policy().stages(problem)
+    first, *others, last = Policy().routes(problem)
     assert first.method.name == last.method.name == "block_descent"
     assert last.budget is None
     assert first.budget == pytest.approx(max(min(stage.predicted for stage in others), Policy().shortest))
 
 
-def test_small_problems_and_kernels_go_to_the_decomposition():
+def methods(problem, policy, tol=1e-6):
+    return [row.method for row in Portfolio(policy=policy).solve(problem, Settings(tol)).trace]
+
+
+def test_small_problems_and_kernels_go_to_the_matrix():
     X, labels = separable(200)
     problem = machine("lee", X, labels)
     kernel = replace(problem, gram=DenseGram(X @ X.T))
-    assert [stage.method.name for stage in Policy().stages(problem)] == ["decomposition"]
-    assert [stage.method.name for stage in Policy(small_rows=0).stages(kernel)] == ["decomposition"]
-    assert len(Policy(small_rows=0).stages(problem)) > 1
+    on_matrix = {"decomposition", "active_set", "splitting", "kernel_interior"}
+    assert set(methods(problem, Policy())) <= on_matrix
+    assert set(methods(kernel, Policy(small_rows=0))) <= on_matrix
+    assert not set(methods(problem, Policy(small_rows=0, gram_rows=0))) & on_matrix
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_methods_on_the_matrix_take_turns(loss):
+    """Whatever the policy's thresholds are, the turns lead to the same solution, and all work is counted."""
+    X, labels = separable(150, 4, 3)
+    problem = replace(machine(loss, X, labels), gram=DenseGram(np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))))
+    policies = {
+        "patient": Policy(near=0.0, judged_after=10**6, polish_share=0.0, shortest_polish=0.0),
+        "newton": Policy(judged_after=10**6, faces_gain=0.0),
+        "interior": Policy(near=0.0, judged_after=1, shortest_slice=1e-9),
+    }
+    found = {name: Portfolio(policy=policy).solve(problem, Settings(1e-7)) for name, policy in policies.items()}
+    assert [row.method for row in found["patient"].trace] == ["decomposition"]
+    assert found["newton"].trace[1].method == "active_set"
+    assert found["interior"].trace[1].method == "interior_point"
+    for solution in found.values():
+        assert solution.status is Status.SOLVED
+        assert all(row.work > 0.0 for row in solution.trace)
+        assert solution.n_iter == sum(row.iterations for row in solution.trace)
+        assert solution.certificate.primal == pytest.approx(found["newton"].certificate.primal, rel=1e-6)
 
 
 @pytest.mark.parametrize("solver", ["decomposition", "interior_point", "feature_newton", "block_descent"])
@@ -111,7 +138,7 @@ def test_every_method_by_name_finds_the_same(solver):
     auto = MulticategorySVC(kernel="linear", loss="weston", tol=1e-8).fit(X, labels)
     model = MulticategorySVC(kernel="linear", loss="weston", tol=1e-8, solver=solver).fit(X, labels)
     assert model.certificate_.primal == pytest.approx(auto.certificate_.primal, rel=1e-7)
-    assert solver == "decomposition" or model.solver_ == solver
+    assert model.solver_ == solver
 
 
 def test_a_solver_of_ones_own():

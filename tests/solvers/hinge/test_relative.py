@@ -11,10 +11,12 @@ import pytest
 from polymargin.gram import DenseGram, Kernel, LazyGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, weston_watkins
 from polymargin.solvers.contract import Settings, Status, at_rest
-from polymargin.solvers.hinge.decomposition import Decomposition
+from polymargin.solvers.hinge.decomposition import DecompositionSettings
+from polymargin.solvers.hinge.feasibility import feasible
+from polymargin.solvers.hinge.inner_loop import IndefiniteKernelError
 from polymargin.solvers.hinge.intercept import potential_intercept
-from polymargin.solvers.hinge.relative import RelativeLoop
-from polymargin.solvers.hinge.working_set import IndefiniteKernelError
+from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.policy import Policy
 from tests.simulate import blobs
 
 LOSSES = ["weston", "crammer"]
@@ -44,7 +46,7 @@ def test_working_sets_and_whole_sets_agree(loss, fit_intercept, data):
     grams = [DenseGram(K), DenseGram(K.astype(np.float32)), LazyGram(kernel, X)]
     values = []
     for gram in grams:
-        solution = Decomposition(working_set=50).solve(
+        solution = Portfolio(policy=Policy(decomposition=DecompositionSettings(50))).solve(
             machine(loss, gram, y, fit_intercept=fit_intercept), Settings(1e-5)
         )
         assert solution.status is Status.SOLVED
@@ -56,9 +58,9 @@ def test_working_sets_and_whole_sets_agree(loss, fit_intercept, data):
 def test_repair_restores_bounds_and_class_sums(loss, data):
     X, y = data
     problem = machine(loss, DenseGram(Kernel("rbf", gamma=0.3)(X)), y)
-    dual = Decomposition().solve(problem, Settings(1e-3)).point.dual
+    dual = Portfolio().solve(problem, Settings(1e-3)).point.dual
     rng = np.random.default_rng(1)
-    repaired = RelativeLoop(problem).repair(dual * (1.0 + 1e-6 * rng.normal(size=dual.shape)))
+    repaired = feasible(problem, dual * (1.0 + 1e-6 * rng.normal(size=dual.shape)))
     assert problem.losses.infeasibility(repaired) < 1e-14
     np.testing.assert_allclose(problem.coefficients(repaired).sum(axis=0), 0.0, atol=1e-11)
     np.testing.assert_allclose(repaired, dual, atol=1e-4)
@@ -66,8 +68,7 @@ def test_repair_restores_bounds_and_class_sums(loss, data):
 
 def test_repair_starts_again_where_class_sums_cannot_be_had():
     problem = machine("weston", DenseGram(np.eye(4)), np.array([0, 0, 0, 1]))
-    loop = RelativeLoop(problem)
-    repaired = loop.repair(problem.losses.upper.copy())
+    repaired = feasible(problem, problem.losses.upper.copy())
     assert np.abs(problem.coefficients(repaired).sum(axis=0)).max() < 1e-12
 
 
@@ -96,13 +97,13 @@ class TestLimits:
         assert solution.certificate.gap > 1e-12
 
     def test_iterations(self, long_problem):
-        solution = Decomposition().solve(long_problem, Settings(tol=1e-12, max_iter=2))
+        solution = Portfolio().solve(long_problem, Settings(tol=1e-12, max_iter=2))
         assert solution.status is Status.MAX_ITER
         assert solution.n_iter == 2
         self.assert_feasible(solution)
 
     def test_time(self, long_problem):
-        solution = Decomposition().solve(long_problem, Settings(tol=1e-12, time_limit=0.2))
+        solution = Portfolio().solve(long_problem, Settings(tol=1e-12, time_limit=0.2))
         assert solution.status is Status.TIME_LIMIT
         self.assert_feasible(solution)
 
@@ -114,7 +115,7 @@ class TestLimits:
             os.kill(os.getpid(), signal.SIGINT)
 
         threading.Timer(0.2, press).start()
-        solution = at_rest(Decomposition().solve, long_problem, Settings(tol=1e-14, time_limit=60.0))
+        solution = at_rest(Portfolio().solve, long_problem, Settings(tol=1e-14, time_limit=60.0))
         assert solution.status is Status.INTERRUPTED
         assert time.process_time() - pressed[0] < 1.0
         self.assert_feasible(solution)
@@ -123,4 +124,4 @@ class TestLimits:
         rng = np.random.default_rng(0)
         A = rng.normal(size=(30, 30))
         with pytest.raises(IndefiniteKernelError, match="semi-definite"):
-            Decomposition().solve(machine(loss, DenseGram(A + A.T), np.arange(30) % 3), Settings())
+            Portfolio().solve(machine(loss, DenseGram(A + A.T), np.arange(30) % 3), Settings())

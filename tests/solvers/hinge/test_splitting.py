@@ -7,8 +7,10 @@ from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.hinge import splitting
-from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.splitting import Splitting, invert
+from polymargin.solvers.hinge.decomposition import DecompositionSettings
+from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings, invert
+from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 
@@ -22,7 +24,11 @@ def problem_of(seed, n, k, C, *, fit_intercept=True, scale=1.0):
 
 
 def rough_point(problem):
-    return Decomposition(working_set=40).solve(problem, Settings(tol=0.3, max_iter=3)).point
+    return (
+        Portfolio(policy=Policy(decomposition=DecompositionSettings(40)))
+        .solve(problem, Settings(tol=0.3, max_iter=3))
+        .point
+    )
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -44,7 +50,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     """x minimises the quadratic, class sums held equal, plus rho/2 times the squared distance from 2z - t."""
     problem = problem_of(0, 30, 4, 1.0, fit_intercept=fit_intercept)
     n, k = problem.losses.upper.shape
-    iterate = splitting._Iterate(problem, rough_point(problem), np.float64)
+    iterate = splitting._Iterate(problem, rough_point(problem), splitting.DEFAULTS, double=True)
     assert iterate.prepare(Progress(Settings()))
     t = np.random.default_rng(1).normal(size=(k, n))
     iterate.t = t.copy()
@@ -56,13 +62,13 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     sums = np.kron(np.ones((1, n)), P)[:-1] if fit_intercept else np.zeros((0, n * k))
     system = np.block([[quadratic, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
     x = np.linalg.solve(system, np.concatenate([linear, np.zeros(len(sums))]))[: n * k].reshape(n, k)
-    np.testing.assert_allclose(iterate.t.T, t.T + splitting.RELAXATION * (x - z), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(iterate.t.T, t.T + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-9, atol=1e-9)
 
 
 def test_a_solution_stays_where_it_is():
     problem = problem_of(3, 80, 5, 1.0)
-    solution = Decomposition().solve(problem, Settings(tol=1e-11))
-    iterate = splitting._Iterate(problem, solution.point, np.float64)
+    solution = Portfolio().solve(problem, Settings(tol=1e-11))
+    iterate = splitting._Iterate(problem, solution.point, splitting.DEFAULTS, double=True)
     assert iterate.prepare(Progress(Settings()))
     assert iterate.advance(20, Progress(Settings()))
     assert iterate.certified()[1].gap < 1e-9
@@ -70,13 +76,12 @@ def test_a_solution_stays_where_it_is():
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("at_once", [0, 1000])
-def test_the_inverse(precision, at_once, monkeypatch):
-    monkeypatch.setattr(splitting, "MAX_AT_ONCE", at_once)
-    monkeypatch.setattr(splitting, "BLOCK_OPERATIONS", 64 * 230**2)
+def test_the_inverse(precision, at_once):
+    tuning = SplittingSettings(at_once=at_once, block_operations=64 * 230**2)
     A = np.random.default_rng(0).normal(size=(230, 300))
     matrix = A @ A.T / 300
     found = matrix.astype(precision)
-    assert invert(found, Progress(Settings()))
+    assert invert(found, Progress(Settings()), tuning)
     error = np.abs(found.astype(np.float64) @ matrix - np.eye(230)).max()
     assert error < 1e4 * np.finfo(precision).eps
     np.testing.assert_array_equal(found, found.T)
@@ -84,11 +89,11 @@ def test_the_inverse(precision, at_once, monkeypatch):
 
 @pytest.mark.parametrize("limits", [{"max_iter": 1}, {"time_limit": 1e-9}])
 @pytest.mark.parametrize("at_once", [0, 1000])
-def test_a_stopped_solution_is_feasible(limits, at_once, monkeypatch):
-    monkeypatch.setattr(splitting, "MAX_AT_ONCE", at_once)
+def test_a_stopped_solution_is_feasible(limits, at_once):
     problem = problem_of(2, 200, 5, 10.0)
     start = rough_point(problem)
-    solution = Splitting().solve(problem, Settings(tol=1e-9, **limits), start=start)
+    splitting = Splitting(SplittingSettings(at_once=at_once))
+    solution = splitting.solve(problem, Settings(tol=1e-9, **limits), start=start)
     assert solution.status in (Status.MAX_ITER, Status.TIME_LIMIT)
     assert solution.certificate.infeasibility <= 1e-9
     assert solution.certificate.gap <= problem.certify(start).gap
@@ -110,23 +115,22 @@ def many_free(n, k, C):
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
-def test_the_decomposition_calls_it_where_variables_are_many(tol, monkeypatch):
-    problem, calls = many_free(1100, 10, 1.0), []
-    solve = Splitting.solve
-    monkeypatch.setattr(Splitting, "solve", lambda *args, **kw: calls.append(1) or solve(*args, **kw))
-    solution = Decomposition(working_set=300).solve(problem, Settings(tol=tol))
-    assert calls == [1]
+def test_the_policy_names_it_where_variables_are_many(tol):
+    problem, sets = many_free(1100, 10, 1.0), DecompositionSettings(300)
+    solution = Portfolio(policy=Policy(decomposition=sets)).solve(problem, Settings(tol=tol))
+    assert [row.method for row in solution.trace].count("splitting") == 1
     assert solution.status is Status.SOLVED
     assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-9)
-    monkeypatch.setattr("polymargin.solvers.hinge.decomposition.seconds_to_split", lambda n, k, tol: np.inf)
-    other = Decomposition(working_set=300).solve(problem, Settings(tol=1e-5))
-    assert calls == [1]
+    never = Policy(decomposition=sets, free_to_split=np.inf)
+    other = Portfolio(policy=never).solve(problem, Settings(tol=1e-5))
+    assert "splitting" not in [row.method for row in other.trace]
     assert solution.certificate.primal == pytest.approx(other.certificate.primal, rel=tol + 2e-5)
 
 
-def test_where_it_fails_the_point_at_hand_is_kept(monkeypatch):
+def test_where_it_fails_the_point_at_hand_is_kept():
     problem = many_free(1100, 10, 1.0)
-    monkeypatch.setattr(splitting, "MAX_STEPS", 0)
-    monkeypatch.setattr(splitting, "RELAXATION", 0.0)
-    solution = Decomposition(working_set=300).solve(problem, Settings(tol=1e-3))
+    useless = SplittingSettings(max_steps=0, relaxation=0.0)
+    policy = Policy(decomposition=DecompositionSettings(300), splitting=useless)
+    solution = Portfolio(policy=policy).solve(problem, Settings(tol=1e-3))
+    assert "splitting" in [row.method for row in solution.trace]
     assert solution.status is Status.SOLVED

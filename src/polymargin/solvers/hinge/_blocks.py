@@ -16,6 +16,7 @@ import numpy as np
 
 from polymargin._native.simplex_blocks import MOST_CLASSES, SimplexBlocks
 from polymargin.solvers.hinge._slots import Array, CurvedSlots, SimplexSlots, Slots, row_sums
+from polymargin.solvers.hinge.settings import INTERIOR
 
 LONGEST_MOVE = 1.0
 """Largest change of a margin within a step where losses are smooth: as far as their curvature can be trusted."""
@@ -114,7 +115,8 @@ class GeneralBlocks:
         there = self.at.plus(self.direction, hoped)
         product = there.alpha * there.slack
         # products far above the aim are lowered only so much, lest they take over
-        change = np.maximum(np.clip(product, 0.1 * self.aim, 10.0 * self.aim) - product, -10.0 * self.aim)
+        low, high = INTERIOR.central * self.aim, self.aim / INTERIOR.central
+        change = np.maximum(np.clip(product, low, high) - product, -high)
         return self._eliminate(change, np.zeros_like(self.missing), np.zeros_like(self.shortfall))
 
     def refine(self) -> Array:

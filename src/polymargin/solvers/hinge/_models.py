@@ -24,22 +24,16 @@ from polymargin.solvers.hinge._blocks import SimplexBlocks, blocks_of
 from polymargin.solvers.hinge._newton_system import INTERCEPT_DAMPING, NewtonSystem, Unknowns
 from polymargin.solvers.hinge._rows import (
     Part,
-    PartitionedRows,
     PartSummary,
     Rows,
+    RowsInPartitions,
     feasible_dual,
     first_slots,
     with_ones,
 )
 from polymargin.solvers.hinge._slots import Array, slots_of
-from polymargin.solvers.hinge.balance import balanced, balanced_blocks
-
-PRODUCT_FEATURES, PRODUCT_ENTRIES = 32, 2**22
-"""Features up to which, and entries, it pays to keep their products: they make all weighted Grams one product."""
-
-FEW_LOSSES = 2000
-"""Losses up to which all are kept: the smaller problem would save little."""
-
+from polymargin.solvers.hinge.feasibility import balanced, balanced_blocks
+from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
 
 Judged = tuple[Any, Certificate]
 """A point and its certificate."""
@@ -106,7 +100,7 @@ class Model:
         blocks = blocks_of(slots, alpha, slack, epigraph)
         Z = np.zeros_like(unknowns.tilt)
         keeps_products = _keeps_products(self.features)
-        if isinstance(blocks, SimplexBlocks) and keeps_products:
+        if isinstance(blocks, SimplexBlocks) and keeps_products and unknowns.keeps_outer:
             return DenseSystem(
                 blocks,
                 self.features,
@@ -130,10 +124,10 @@ class Model:
         mine, theirs = (0.0 if model.problem.tilt is None else model.problem.tilt for model in (self, other))
         return 0.5 * float(np.abs(mine - theirs).sum()) / float(self.slots.weight.sum())
 
-    def near_kinks(self, scores: Array, share: float) -> "Model":
-        """Return the model of that share of the losses that is nearest to a kink, or of all if they are few."""
-        number = int(share * len(self.slots.weight))
-        return NearKinks(self, scores, number) if len(self.slots.weight) > FEW_LOSSES else self
+    def near_kinks(self, scores: Array, tuning: InteriorSettings) -> "Model":
+        """Return the model of the share of the losses that is nearest to a kink, or of all if they are few."""
+        number = int(tuning.share * len(self.slots.weight))
+        return NearKinks(self, scores, number) if len(self.slots.weight) > tuning.few_losses else self
 
     def central_system(self, Z: Array, product: float) -> "NewtonSystem | DenseSystem":
         """Return a system at Z, on the central path but for its residual; for maxima."""
@@ -234,7 +228,7 @@ class PartitionedModel:
         """Return the system at the first iterate."""
         dual, summary = None if start is None else start.dual, self.summary
         mean_weight = summary.weight / summary.n_losses
-        rows = PartitionedRows(
+        rows = RowsInPartitions(
             self.parts.map(Part.first_rows, summary.offset, dual, mean_weight, keep=True), summary.n_smooth > 0
         )
         return NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
@@ -263,7 +257,11 @@ class PartitionedModel:
 def _keeps_products(features: Any) -> bool:
     """Tell whether there are few enough products of the features to keep."""
     n, p = features.shape
-    return not sparse.issparse(features) and p <= PRODUCT_FEATURES and n * p * (p + 1) // 2 <= PRODUCT_ENTRIES
+    return (
+        not sparse.issparse(features)
+        and p <= INTERIOR.product_features
+        and n * p * (p + 1) // 2 <= INTERIOR.product_entries
+    )
 
 
 def _products(features: Array) -> Array:

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
-from polymargin.solvers.hinge._rows import PartitionedRows, Rows
+from polymargin.solvers.hinge._rows import Rows, RowsInPartitions
 from polymargin.solvers.hinge._slots import Array
-
-FEW_UNKNOWNS = 400
-"""Unknowns up to which one Cholesky factor of all classes, which loses fewest digits, is as quick as one each."""
+from polymargin.solvers.hinge.settings import INTERIOR
 
 RIDGES = 0.0, 1e-15, 1e-13, 1e-11, 1e-9
 """Relative ridges tried one after the other until a matrix is positive definite in floating-point arithmetic."""
@@ -34,9 +34,19 @@ class Unknowns:
         if problem.fit_intercept:
             self.penalty[-1] = 0.0
         self.class_of_atom = _classes_of_single_scores(atoms)
-        coordinates = (atoms @ self.basis).T
-        self.outer = np.ascontiguousarray(coordinates[:, None] * coordinates)
+        self.atoms = atoms
         self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
+
+    @property
+    def keeps_outer(self) -> bool:
+        """Tell whether `outer` is small enough to be kept."""
+        return len(self.atoms) * self.basis.shape[1] ** 2 <= INTERIOR.outer_entries
+
+    @cached_property
+    def outer(self) -> Array:
+        """Products (k-1, k-1, atoms) of the atoms' coordinates in the basis."""
+        coordinates = (self.atoms @ self.basis).T
+        return np.ascontiguousarray(coordinates[:, None] * coordinates)
 
     def tilted(self, tilt: Array) -> "Unknowns":
         """Return the same with the pull of a tilt."""
@@ -46,7 +56,7 @@ class Unknowns:
 
     def factorised(self, grams: Array) -> Solve:
         """Return the solution operator of the reduced system with these weighted Grams."""
-        if self.class_of_atom is None or self.tilt.size <= FEW_UNKNOWNS:
+        if self.class_of_atom is None or self.tilt.size <= INTERIOR.few_unknowns:
             return _factorise(self.normal_matrix(grams))
         p = len(self.penalty)
         matrices = grams.reshape(-1, p, p)[np.argsort(self.class_of_atom)]
@@ -56,11 +66,28 @@ class Unknowns:
     def normal_matrix(self, grams: Array) -> Array:
         """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
         m, p = self.tilt.shape
-        matrix = (
-            (self.outer.reshape(m * m, -1) @ grams).reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+        curvature = (
+            self.outer.reshape(m * m, -1) @ grams
+            if self.keeps_outer
+            else _curvature(self.atoms, grams, self.basis)
         )
+        matrix = curvature.reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
         matrix.flat[:: m * p + 1] += np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), m)
         return matrix
+
+
+def _curvature(atoms: Array, grams: Array, basis: Array) -> Array:
+    """Return ``sum_t (basis' atom_t) (basis' atom_t)' (x) gram_t``, ((k-1)^2, p^2), by way of pairs of classes.
+
+    An atom has one class or two, so that its product with itself has at most four entries.
+    """
+    k, m = basis.shape
+    of_pair = np.zeros((k, k, grams.shape[1]))
+    for c in range(k):
+        mine = np.flatnonzero(atoms[:, c])
+        of_pair[c] = sparse.csr_array(atoms[mine] * atoms[mine, c : c + 1]).T @ grams[mine]
+    left = (basis.T @ of_pair.reshape(k, -1)).reshape(m, k, -1)
+    return np.matmul(basis.T, left).reshape(m * m, -1)
 
 
 class NewtonSystem:
@@ -69,7 +96,7 @@ class NewtonSystem:
     Unknowns Z (k-1, p) are ordered by basis vector, then feature. `DenseSystem` is the same compiled.
     """
 
-    def __init__(self, unknowns: Unknowns, rows: Rows | PartitionedRows, Z: Array):
+    def __init__(self, unknowns: Unknowns, rows: Rows | RowsInPartitions, Z: Array):
         self.unknowns, self.rows, self.Z = unknowns, rows, Z
 
     @property
@@ -104,7 +131,7 @@ class NewtonSystem:
         """
         rows = self.rows
         length = self._direction(rows.correct(aim))
-        error, enough = np.inf, 1e-8 * float(np.abs(self.residual).max())
+        error, enough = np.inf, INTERIOR.refined_to * float(np.abs(self.residual).max())
         for _ in range(refinements):
             left = self.residual + self.unknowns.penalty * self.direction + rows.pull_of_direction()
             previous, error = error, float(np.abs(left).max())

@@ -1,7 +1,7 @@
 """Rows as the interior point sees them: their features and the blocks of slots, in memory or in partitions.
 
 What the reduced system needs of rows are sums over them. `Rows` gives those of the rows that it holds;
-`PartitionedRows` asks the `Rows` of every partition and adds up.
+`RowsInPartitions` asks the `Rows` of every partition and adds up.
 """
 
 import copy
@@ -19,9 +19,7 @@ from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import HingeProblem, features_of
 from polymargin.solvers.hinge._blocks import GeneralBlocks, SimplexBlocks
 from polymargin.solvers.hinge._slots import Array, Slots, row_sums, slots_of
-
-CHUNK_ENTRIES = 2**18
-"""Entries of the features that are weighted at a time: about the size of a core's cache."""
+from polymargin.solvers.hinge.settings import INTERIOR
 
 
 class Products(NamedTuple):
@@ -160,7 +158,7 @@ class PartSummary(NamedTuple):
         return PartSummary(self.atoms, max(self.offset, other.offset), *map(added, self[2:], other[2:]))
 
 
-class PartitionedRows:
+class RowsInPartitions:
     """The rows of all partitions, of which each is `Rows` that are never changed but replaced.
 
     So they can be computed again. What has no result waits for the next call that has one.
@@ -172,7 +170,7 @@ class PartitionedRows:
         self.waiting: tuple[tuple, ...] = ()
 
     @property
-    def blocks(self) -> "PartitionedRows":
+    def blocks(self) -> "RowsInPartitions":
         """The rows' own variables, which are with the rows."""
         return self
 
@@ -259,7 +257,8 @@ def _answer(rows: Rows, calls: tuple[tuple, ...]) -> Any:
 
 def _dual_after(rows: Rows, calls: tuple[tuple, ...]) -> Array:
     blocks = _after(rows, calls)[0].blocks
-    assert isinstance(blocks, GeneralBlocks)
+    if not isinstance(blocks, GeneralBlocks):
+        raise TypeError(f"Rows in partitions need general blocks, got {type(blocks).__name__}.")
     return feasible_dual(blocks.slots, blocks.alpha)
 
 
@@ -289,8 +288,8 @@ def first_slots(slots: Slots, offset: float, dual: Array | None) -> tuple[Array,
     """Return dual slots in the middle of their blocks, or a dual point drawn there, slacks and epigraphs."""
     n_slots = slots.offsets.shape[1]
     centre = (slots.weight / n_slots)[:, None]
-    alpha = np.empty(slots.offsets.shape)
-    alpha[:] = centre if dual is None else 0.7 * slots.from_dual(dual) + 0.3 * centre
+    alpha, share = np.empty(slots.offsets.shape), INTERIOR.start_share
+    alpha[:] = centre if dual is None else share * slots.from_dual(dual) + (1.0 - share) * centre
     epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
     return alpha, epigraph[:, None] - slots.offsets, epigraph
 
@@ -307,7 +306,7 @@ def weighted_grams(
     n, p = features.shape
     if products is not None:
         return (atom_weights(0, n).T @ products)[:, _places(p)]
-    height = max(1, CHUNK_ENTRIES // p)
+    height = max(1, INTERIOR.chunk_entries // p)
     grams = np.zeros((n_atoms, p, p))
     for first in range(0, n, height):
         last = min(first + height, n)

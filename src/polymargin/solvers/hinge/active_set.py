@@ -5,81 +5,130 @@ solve again, and go to the result by an exact line search: from a gap of 1e-4 a 
 Boxes and simplices alike are lists of *moves*, each a direction in which the coefficients R of one example go.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.hinge import HingePoint, HingeProblem, Moves, PolyhedralLosses, polyhedral
-from polymargin.solvers.contract import Progress
+from polymargin.solvers.contract import (
+    Accepted,
+    Observer,
+    Progress,
+    Record,
+    Settings,
+    Solution,
+    Status,
+    accepts_kinds,
+)
+from polymargin.solvers.effort import Kind
 from polymargin.solvers.hinge.class_blocks import ClassBlocks, is_classwise, operations
+from polymargin.solvers.hinge.feasibility import feasible
 from polymargin.solvers.hinge.intercept import central_intercept
 
-RIDGE = 1e-9
-"""Relative ridge that makes a flat face factorisable."""
-PATIENCE, SETTLED = 6, 1e-8
-"""Rounds in which the gap must halve, until it is so small: from a face too far away Newton steps lead nowhere."""
 
+@dataclass(frozen=True, slots=True)
+class FaceSettings:
+    """Tuning of Newton's method on faces; none of it changes what is certified.
 
-def polish(
-    problem: HingeProblem,
-    point: HingePoint,
-    *,
-    tol: float,
-    work: float = np.inf,
-    max_rounds: int = 50,
-    max_walk: int = 60,
-    max_free: int = 3000,
-    progress: Progress | None = None,
-) -> tuple[HingePoint, float]:
-    """Improve a feasible point by Newton steps on faces; the dual objective never falls.
-
-    Also returned is the work that it took, in about the seconds of one core: counted, not measured, so that the
-    same data always give the same point.
-
-    Parameters
+    Attributes
     ----------
-    problem : with one pair an example where the losses are simplices.
-    point : feasible, its class sums right to rounding.
-    tol : relative gap at which to stop.
-    work : after which no further face is begun.
     max_rounds : faces to visit at most.
+    max_pins : systems solved at most for one face, bounds that are left pinned in between.
     max_walk : bounds to meet at most where a face is left step by step.
+    whole_step : distance of a step's length from one that is rounding.
     max_free : faces with more moves than this are left alone, unless they are solved class by class.
-    progress : asked between the rounds whether to stop.
+    patience, settled : rounds in which the gap must halve, until it is so small: from a face too far away Newton
+        steps lead nowhere.
+    ridge : relative ridge that makes a flat face factorisable.
+    refinements : solutions of a face's system, the later ones for what rounding and the ridge have left.
+    face_cost : entries that are visited for a face, whatever its size.
+    assembly_cost : entries visited per entry of a face's matrix.
+    update_cost : operations of a product per entry of the scores and changed example; products this thin are slow.
     """
-    climber = _Climber(problem, point, max_free, work)
-    gaps: list[float] = []
-    for _ in range(max_rounds):
-        climber.measure()
-        gaps.append(climber.gap)
-        is_stuck = len(gaps) > PATIENCE and gaps[-1] > max(0.5 * gaps[-1 - PATIENCE], SETTLED)
-        if is_stuck or climber.work > work or (progress is not None and progress.out_of_time()):
-            break
-        face = climber.losses.open_face(climber.dual, climber.H + climber.intercept)
-        if climber.gap <= tol:
-            climber.jump(face)  # the gap is quadratic in the error of the scores: one more step takes the rest
-            climber.measure()
-            break
-        if not (climber.jump(face) or climber.walk(face, max_walk)):
-            break
-    return climber.best, climber.work
+
+    max_rounds: int = 50
+    max_pins: int = 8
+    max_walk: int = 60
+    whole_step: float = 1e-6
+    max_free: int = 3000
+    patience: int = 6
+    settled: float = 1e-8
+    ridge: float = 1e-9
+    refinements: int = 3
+    face_cost: float = 1e5
+    assembly_cost: float = 2.4
+    update_cost: float = 5.0
+
+
+DEFAULTS = FaceSettings()
+
+
+class ActiveSet:
+    """Improve a feasible point by Newton steps on faces; the dual objective never falls."""
+
+    name = "active_set"
+
+    def __init__(self, tuning: FaceSettings = DEFAULTS):
+        self.tuning = tuning
+
+    def accepts(self, problem: Any) -> Accepted:
+        """Return True if the solver can take `problem`, else the reason why not."""
+        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+            return is_hinge
+        losses = problem.losses
+        if not losses.is_compiled or not (losses.sees_single_scores or losses.sees_differences):
+            return "its losses must be hinges or maxima of single scores or of differences of scores."
+        return True
+
+    def solve(
+        self,
+        problem: HingeProblem,
+        settings: Settings,
+        *,
+        start: HingePoint | None = None,
+        observer: Observer | None = None,
+    ) -> Solution[HingePoint]:
+        """Go from face to face to a gap of ``settings.tol``; from a point that is far away it stalls."""
+        tuning, gaps = self.tuning, []
+        with Progress(settings, observer, method=self.name) as progress:
+            climber = _Climber(problem, start, tuning, progress)
+            for _ in progress:
+                record = climber.measure()
+                gaps.append(record.gap)
+                before = gaps[-1 - tuning.patience] if len(gaps) > tuning.patience else np.inf
+                is_stuck = record.gap > max(0.5 * before, tuning.settled) or len(gaps) > tuning.max_rounds
+                face = climber.losses.open_face(climber.dual, climber.H + climber.intercept)
+                if record.gap <= settings.tol:
+                    climber.jump(
+                        face
+                    )  # the gap is quadratic in the error of the scores: one more step takes the rest
+                    climber.measure()
+                    break
+                if is_stuck or not (climber.jump(face) or climber.walk(face)):
+                    if not progress.out_of_time():
+                        progress.status = Status.STALLED
+                    break
+            return progress.finish(climber.best, problem.certify(climber.best))
 
 
 class _Climber:
     """A dual point on its way up, with its coefficients R and scores H = K R."""
 
-    def __init__(self, problem: HingeProblem, point: HingePoint, max_free: int, max_work: float):
-        self.problem, self.max_free = problem, max_free
+    def __init__(self, problem: HingeProblem, start: HingePoint | None, tuning: FaceSettings, progress: Progress):
+        self.problem, self.tuning, self.progress = problem, tuning, progress
         self.losses = polyhedral(problem.losses, "Newton on faces")
-        self.work, self.max_work = 0.0, max_work
-        self.dual, self.intercept = point.dual, point.intercept
+        self.dual = feasible(problem, self.losses.resting_dual() if start is None else start.dual)
+        self.intercept = np.zeros(self.losses.n_classes) if start is None else start.intercept
         self.R = problem.coefficients(self.dual)
         self.H = problem.gram.matmul(self.R)
         self.gap = np.inf
-        self.best = point
+        self.best = HingePoint(self.dual, self.intercept)
 
-    def measure(self) -> None:
-        """Compute intercept and gap, and keep the point if it is the best."""
+    def measure(self) -> Record:
+        """Compute intercept and gap, record them, and keep the point if it is the best."""
         problem, losses = self.problem, self.losses
         if problem.fit_intercept:
             self.intercept = central_intercept(losses, self.dual, self.H)
@@ -88,15 +137,16 @@ class _Climber:
         primal = half_norm + losses.value(F)
         if problem.tilt is not None:
             primal += float(np.vdot(problem.tilt, F))
-        gap = (primal - losses.dual_value(self.dual) + half_norm) / max(1.0, abs(primal))
+        record = self.progress.record(primal, losses.dual_value(self.dual) - half_norm)
         # far from the end the dual is the measure of progress, in the last digits the gap
-        if gap < self.gap or self.gap > SETTLED:
-            self.gap, self.best = gap, HingePoint(self.dual, self.intercept)
+        if record.gap < self.gap or self.gap > self.tuning.settled:
+            self.gap, self.best = record.gap, HingePoint(self.dual, self.intercept)
+        return record
 
-    def jump(self, face: NDArray[np.bool_], max_solves: int = 8) -> bool:
+    def jump(self, face: NDArray[np.bool_]) -> bool:
         """Minimise over the face, pinning all that leaves its bounds until nothing does; go there if it is up."""
         reference = self.dual
-        for _ in range(max_solves):
+        for _ in range(self.tuning.max_pins):
             moves = self.losses.moves(reference, face)
             steps = self._newton(moves, reference)
             if steps is None:
@@ -110,13 +160,13 @@ class _Climber:
             reference = self.losses.pinned(reference, clipped, outside)
         return False
 
-    def walk(self, face: NDArray[np.bool_], max_solves: int) -> bool:
+    def walk(self, face: NDArray[np.bool_]) -> bool:
         """Take Newton steps from bound to bound, pinning one bound after the other; tell whether it went up."""
         climbed = False
-        for _ in range(max_solves):
+        for _ in range(self.tuning.max_walk):
             moves = self.losses.moves(self.dual, face)
             steps = self._newton(moves, self.dual)
-            if steps is None or self.work > self.max_work:
+            if steps is None:
                 return climbed
             candidate = moves.applied(self.dual, steps)
             blocked = face & (self.losses.room(self.dual, candidate) <= 0.0)
@@ -134,16 +184,15 @@ class _Climber:
         return climbed
 
     def _newton(self, moves: Moves, reference: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        n_free, n_rows = len(moves.example), len(np.unique(moves.example))
-        if (
-            n_free == 0
-            or self.work > self.max_work
-            or (n_free > self.max_free and not is_classwise(self.losses, n_free, n_rows))
-        ):
+        n_free, n_rows, tuning = len(moves.example), len(np.unique(moves.example)), self.tuning
+        is_too_large = n_free > tuning.max_free and not is_classwise(self.losses, n_free, n_rows)
+        if n_free == 0 or is_too_large or self.progress.out_of_time():
             return None
-        self.work += seconds_of_face(self.losses, n_free, n_rows) + 2e-10 * self.H.size * n_rows
+        for kind, counted in operations_of_face(self.losses, n_free, n_rows, tuning).items():
+            self.progress.count(kind, counted)
+        self.progress.count("product", tuning.update_cost * self.H.size * n_rows)
         change = self.problem.coefficients(reference) - self.R
-        return _solve_face(self.problem, moves, self.H, change, self.R.sum(axis=0))
+        return _solve_face(self.problem, moves, self.H, change, self.R.sum(axis=0), tuning)
 
     def _advance(self, candidate: NDArray[np.float64]) -> bool:
         """Go towards the candidate as far as the dual rises and the bounds allow; tell whether it rose."""
@@ -159,7 +208,7 @@ class _Climber:
         if slope <= 0.0:
             return False
         peak = slope / curvature if curvature > 0.0 else np.inf
-        if abs(peak - 1.0) < 1e-6:
+        if abs(peak - 1.0) < self.tuning.whole_step:
             peak = 1.0
         length = min(1.0, peak, float(self.losses.room(self.dual, candidate).min()))
         if length <= 0.0:
@@ -172,11 +221,13 @@ class _Climber:
         return True
 
 
-def seconds_of_face(losses: PolyhedralLosses, n_free: int, n_rows: int) -> float:
-    """Return about how long one core takes to minimise over a face of so many moves of so many examples."""
+def operations_of_face(
+    losses: PolyhedralLosses, n_free: int, n_rows: int, tuning: FaceSettings = DEFAULTS
+) -> dict[Kind, float]:
+    """Return the operations that it takes to minimise over a face of so many moves of so many examples."""
     if is_classwise(losses, n_free, n_rows):
-        return 1e-3 + operations(n_free, n_rows, losses.n_classes) / 2e10
-    return 7e-4 + 2e-8 * n_free**2 + n_free**3 / 3e10
+        return {"entry": tuning.face_cost, "factor": operations(n_free, n_rows, losses.n_classes)}
+    return {"entry": tuning.face_cost + tuning.assembly_cost * n_free**2, "factor": n_free**3 / 3.0}
 
 
 def _unbalanced(R: NDArray[np.float64]) -> bool:
@@ -190,6 +241,7 @@ def _solve_face(
     H: NDArray[np.float64],
     reference_change: NDArray[np.float64],
     class_sums: NDArray[np.float64],
+    tuning: FaceSettings,
 ) -> NDArray[np.float64] | None:
     """Minimise the dual over the steps of `moves` from the reference point, class sums put right.
 
@@ -206,19 +258,19 @@ def _solve_face(
     K = gram.block(rows, rows).astype(np.float64, copy=False)
     kind = _ClasswiseHessian if is_classwise(losses, len(place), len(rows)) else _WholeHessian
     try:
-        hessian = kind(K, place, moves, problem.fit_intercept)
+        hessian = kind(K, place, moves, problem.fit_intercept, tuning.ridge)
     except scipy.linalg.LinAlgError:
         return None
     steps = np.zeros(len(slope))
     if not problem.fit_intercept:
-        for _ in range(3):
+        for _ in range(tuning.refinements):
             steps = steps + hessian.solve(-slope - hessian.dot(steps))
         return steps
     sums = moves.direction[:, : losses.n_classes - 1].T
     missing = -(class_sums + reference_change.sum(axis=0))[:-1]
     spread = hessian.solve(sums.T)
     schur = scipy.linalg.pinvh(sums @ spread, rtol=1e-12)
-    for _ in range(3):
+    for _ in range(tuning.refinements):
         residual = hessian.solve(-slope - hessian.dot(steps))
         multiplier = schur @ (missing - sums @ steps - sums @ residual)
         steps = steps + residual + spread @ multiplier
@@ -228,7 +280,9 @@ def _solve_face(
 class _WholeHessian:
     """The Hessian of a face, and its factor with a ridge and the constraint's square added."""
 
-    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool):
+    def __init__(
+        self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool, ridge: float
+    ):
         self.matrix = K[np.ix_(place, place)] * (moves.direction @ moves.direction.T)
         size = float(np.abs(self.matrix.diagonal()).max())
         if size <= 0.0:
@@ -237,7 +291,7 @@ class _WholeHessian:
         if fit_intercept:
             sums = moves.direction[:, :-1]
             system += (size / len(K)) * (sums @ sums.T)
-        system[np.diag_indices_from(system)] += RIDGE * size
+        system[np.diag_indices_from(system)] += ridge * size
         self.factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
 
     def dot(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -252,11 +306,13 @@ class _WholeHessian:
 class _ClasswiseHessian:
     """The same where hinges see single scores: ridge and square are added to the kernel matrix."""
 
-    def __init__(self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool):
+    def __init__(
+        self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool, ridge: float
+    ):
         self.K, self.place, self.slot, self.k = K, place, moves.slot, moves.direction.shape[1]
         size = float(np.abs(K.diagonal()).max())
         system = K + size / len(K) if fit_intercept else K.copy()
-        system[np.diag_indices_from(system)] += RIDGE * size
+        system[np.diag_indices_from(system)] += ridge * size
         self.blocks = ClassBlocks(system, place, moves.slot, self.k)
 
     def dot(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:

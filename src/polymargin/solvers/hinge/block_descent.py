@@ -8,20 +8,36 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin._native.block_descent import sweep_dense, sweep_sparse
-from polymargin.gram import FeatureGram
+from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 
-_BURST = 2e8
-"""Multiplications between two looks at the clock: about a tenth of a second."""
 
-_PULL = 0.1
-"""Squared length of the constant feature over that of the average row; with 1 it took twice the epochs."""
+@dataclass(frozen=True, slots=True)
+class DescentSettings:
+    """Tuning of block descent; none of it changes what is certified.
 
-_PATIENCE = 5000
-"""Epochs without progress after which only rounding can be left."""
+    Attributes
+    ----------
+    burst : multiplications between two looks at the clock: about a tenth of a second.
+    pull : squared length of the constant feature over that of the average row; with 1 it took twice the epochs.
+    least_square : of a row without entries, relative to the average row.
+    gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
+        rounding can be left.
+    closer : part of a gap that did not suffice at which the next certificate is drawn up.
+    """
+
+    burst: float = 2e8
+    pull: float = 0.1
+    least_square: float = 1e-6
+    gain: float = 0.99
+    patience: int = 5000
+    closer: float = 0.7
+
+
+DEFAULTS = DescentSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +48,7 @@ class BlockDescent:
     the example's features and classes (:mod:`polymargin._native.block_descent`). The unpenalised intercept makes
     the columns of R sum to zero, which couples all examples; an augmented Lagrangian takes this up:
     a constant feature of squared length `tau`, and multipliers b that follow it after every epoch. Before a
-    certificate is drawn up the sums are repaired exactly (:mod:`polymargin.solvers.hinge.balance`).
+    certificate is drawn up the sums are repaired exactly (:mod:`polymargin.solvers.hinge.feasibility`).
 
     Examples that rest at a vertex of their block are visited more and more rarely, but never dropped, so nothing
     needs to be undone at the end.
@@ -41,11 +57,13 @@ class BlockDescent:
     ----------
     seed : int, default=0
         Seed of the random order.
+    tuning : DescentSettings
     """
 
     name: ClassVar[str] = "block_descent"
 
     seed: int = 0
+    tuning: DescentSettings = DEFAULTS
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -64,7 +82,7 @@ class BlockDescent:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
-        descent = _Descent(problem, start, np.random.default_rng(self.seed))
+        descent = _Descent(problem, start, np.random.default_rng(self.seed), self.tuning)
         best = _Best(problem, start)
         next_certificate = smallest = np.inf
         newest = 0
@@ -73,16 +91,16 @@ class BlockDescent:
                 primal, dual = descent.epoch(epoch, progress)
                 progress.record(primal, dual)
                 gap = (primal - dual) / max(1.0, abs(primal))
-                if gap < 0.99 * smallest:
+                if gap < self.tuning.gain * smallest:
                     smallest, newest = gap, epoch
-                elif epoch - newest > _PATIENCE or progress.is_hopeless():
+                elif epoch - newest > self.tuning.patience or progress.is_hopeless():
                     progress.status = Status.STALLED
                     best.offer(descent.point())
                     break
                 if gap <= min(settings.tol, next_certificate):
                     if best.offer(descent.point()).within(settings.tol):
                         break
-                    next_certificate = 0.7 * gap
+                    next_certificate = self.tuning.closer * gap
                 descent.move_multipliers()
             else:
                 best.offer(descent.point())
@@ -115,18 +133,26 @@ def _resting_point(problem: HingeProblem) -> HingePoint:
 class _Descent:
     """State of the descent: dual point, weights W, multipliers b and what the last visits saw."""
 
-    def __init__(self, problem: HingeProblem, start: HingePoint | None, rng: np.random.Generator):
-        assert isinstance(problem.gram, FeatureGram)
+    def __init__(
+        self,
+        problem: HingeProblem,
+        start: HingePoint | None,
+        rng: np.random.Generator,
+        tuning: DescentSettings,
+    ):
+        gram = as_features(problem.gram, "Block descent")
         losses = problem.losses
         begin = _resting_point(problem) if start is None else start
         self.problem = problem
         self.rng = rng
         self.dual = begin.dual.copy()
-        self.sweep, self.features, self.W = _bind_features(problem.gram.features, problem.coefficients(self.dual))
-        squares = problem.gram.diagonal()
-        self.tau = _PULL * float(squares.mean()) if problem.fit_intercept else 0.0
+        self.sweep, self.features, self.W = _bind_features(gram.features, problem.coefficients(self.dual))
+        squares = gram.diagonal()
+        self.tau = tuning.pull * float(squares.mean()) if problem.fit_intercept else 0.0
         # an empty row has no curvature of its own
-        self.squares = np.maximum(squares, max(1e-6 * float(squares.mean()), np.finfo(np.float64).tiny))
+        self.squares = np.maximum(
+            squares, max(tuning.least_square * float(squares.mean()), np.finfo(np.float64).tiny)
+        )
         self.multipliers = begin.intercept.copy()
         self.shift = self.multipliers + self.tau * problem.coefficients(self.dual).sum(axis=0)
         blocks = len(self.dual)
@@ -134,11 +160,9 @@ class _Descent:
         self.loss, self.slack = np.empty(blocks), np.empty(blocks)
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
         self.scratch = np.empty((3, losses.n_classes))
-        stored = (
-            problem.gram.features.nnz if sparse.issparse(problem.gram.features) else problem.gram.features.size
-        )
+        stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.cost_of_a_visit = (stored / len(self.squares) + 1) * losses.n_classes
-        self.burst = max(1, int(_BURST / self.cost_of_a_visit))
+        self.burst = max(1, int(tuning.burst / self.cost_of_a_visit))
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""

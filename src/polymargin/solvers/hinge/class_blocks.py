@@ -17,19 +17,14 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dtrtri
 
 from polymargin.problems.hinge import Losses
+from polymargin.solvers.hinge.settings import CLASSWISE, ClasswiseSettings
 
 Array = NDArray[np.float64]
 
-MANY_FREE = 1.5
-"""Free variables per example from which on class by class is the cheaper way."""
 
-MAX_ENTRIES = 2**24
-"""Entries that may be held for it: variables times rows."""
-
-
-def is_classwise(losses: Losses, n_free: int, n_rows: int, *, max_entries: float = MAX_ENTRIES) -> bool:
+def is_classwise(losses: Losses, n_free: int, n_rows: int, tuning: ClasswiseSettings = CLASSWISE) -> bool:
     """Tell whether a face of `n_free` variables of `n_rows` examples is best taken class by class."""
-    return losses.sees_single_scores and MANY_FREE * n_rows < n_free <= max_entries / n_rows
+    return losses.sees_single_scores and tuning.many_free * n_rows < n_free <= tuning.max_entries / n_rows
 
 
 def operations(n_free: int, n_rows: int, n_classes: int) -> float:

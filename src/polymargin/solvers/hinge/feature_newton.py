@@ -28,23 +28,60 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin._native.proximal import proximal_step
-from polymargin.gram import FeatureGram
+from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
+from polymargin.solvers.linear_algebra import conjugate_gradients
+from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
 
-_FIRST_WIDTH = 4.0
-"""In units of the margin: wide enough that every example is free at first."""
-_NARROWER = 0.25
-_INEXACT = 0.3
-"""Part of the slack up to which the smooth problem need not be solved more exactly."""
-_EXACTNESS = 1e-5
-"""The same once the gap is small enough, for then W is given up for the dual point's own weights X'R."""
-_PATIENCE = 60
-"""Newton steps without progress after which only rounding can be left."""
+
+@dataclass(frozen=True, slots=True)
+class FeatureNewtonSettings:
+    """Tuning of the proximal Newton method; none of it changes what is certified.
+
+    Attributes
+    ----------
+    first_width : in units of the margin: wide enough that every example is free at first.
+    narrower : factor of the width from one centre to the next.
+    inexact : part of the slack up to which the smooth problem need not be solved more exactly.
+    exactness, tighter : the same once the gap is small enough, for then W is given up for the dual point's own
+        weights X'R; and the factor by which it becomes smaller where that does not suffice.
+    damping : of an intercept without curvature, relative to all bounds over the width.
+    patience : Newton steps without progress after which only rounding can be left.
+    line_steps, slope_left, least_share : evaluations of one line search, the part of the slope that it may leave,
+        and the part of an interval that it takes off at least.
+    cg_error, cg_limit, cg_many : relative error of Newton's directions, limit of the steps of conjugate gradients,
+        and steps from which on the preconditioner is made anew.
+    sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
+        feature, and so many more.
+    """
+
+    first_width: float = 4.0
+    narrower: float = 0.25
+    inexact: float = 0.3
+    exactness: float = 1e-5
+    tighter: float = 0.01
+    damping: float = 1e-3
+    patience: int = 60
+    line_steps: int = 20
+    slope_left: float = 0.3
+    least_share: float = 0.1
+    cg_error: float = 0.05
+    cg_limit: int = 200
+    cg_many: int = 8
+    sample_per_feature: int = 5
+    sample: int = 500
+
+    def sampled_rows(self, n_features: int) -> int:
+        """Return the rows from which a preconditioner is made, at most."""
+        return self.sample_per_feature * n_features + self.sample
+
+
+DEFAULTS = FeatureNewtonSettings()
 
 
 class FeatureNewton:
@@ -55,6 +92,9 @@ class FeatureNewton:
     """
 
     name = "feature_newton"
+
+    def __init__(self, tuning: FeatureNewtonSettings = DEFAULTS):
+        self.tuning = tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -73,33 +113,35 @@ class FeatureNewton:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
-        with Progress(settings, observer, method=self.name) as progress:
-            model = _Smoothed(problem, progress, start)
+        tuning = self.tuning
+        size = float(np.prod(as_features(problem.gram, "Newton's method on features").features.shape))
+        with large_products(size), Progress(settings, observer, method=self.name) as progress:
+            model = _Smoothed(problem, progress, start, tuning)
             iterate = best = model.first(start)
-            newest, exactness = 0, _EXACTNESS
+            newest, exactness = 0, tuning.exactness
             for iteration in progress:
                 progress.record(iterate.primal, iterate.primal - iterate.gap)
                 if iterate.relative_gap < best.relative_gap:
                     best, newest = iterate, iteration
-                elif iteration - newest > _PATIENCE:
+                elif iteration - newest > tuning.patience:
                     progress.status = Status.STALLED
                     break
                 if iterate.relative_gap > settings.tol:
-                    narrow = iterate.inexact <= _INEXACT * iterate.slack
+                    narrow = iterate.inexact <= tuning.inexact * iterate.slack
                 elif narrow := iterate.inexact <= exactness * iterate.slack:
                     point, certificate = model.certified(iterate)
                     if certificate.within(settings.tol):
                         return progress.finish(point, certificate)
-                    exactness *= 0.01
+                    exactness *= tuning.tighter
                     narrow = exactness < 1e-12
                 if narrow:
-                    iterate, exactness = model.narrow(iterate), _EXACTNESS
+                    iterate, exactness = model.narrow(iterate), tuning.exactness
                 iterate = model.newton_step(iterate)
             return progress.finish(*model.certified(best))
 
 
 @dataclass(frozen=True, slots=True)
-class _Iterate:
+class _SmoothedPoint:
     """A primal point, the dual point that answers it, and how far they are from each other."""
 
     W: Array
@@ -136,22 +178,28 @@ class _Answer:
 class _Smoothed:
     """The smooth problem for the current centre and width."""
 
-    def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None):
-        assert isinstance(problem.gram, FeatureGram)
+    def __init__(
+        self,
+        problem: HingeProblem,
+        progress: Progress,
+        start: HingePoint | None,
+        tuning: FeatureNewtonSettings,
+    ):
+        self.tuning = tuning
         losses = self.losses = polyhedral(problem.losses, "Newton's method on features")
         self.problem, self.progress = problem, progress
-        features = problem.gram.features
+        features = as_features(problem.gram, "Newton's method on features").features
         self.X: Any = features if sparse.issparse(features) else np.asarray(features, dtype=np.float64)
         self.k = losses.n_classes
         tables = losses.compiled_tables()
         self.simplex, self.absolute = tables.simplex, tables.centred
         self.example, self.label, self.bound = tables.example, tables.label, tables.bound
-        self.width = _FIRST_WIDTH * losses.offset
-        self.damping = 1e-3 * float(self.bound.sum()) / self.width
+        self.width = tuning.first_width * losses.offset
+        self.damping = tuning.damping * float(self.bound.sum()) / self.width
         self.centre = losses.resting_dual() if start is None else start.dual
         self.preconditioner: Callable[[Array], Array] | None = None
 
-    def first(self, start: HingePoint | None) -> _Iterate:
+    def first(self, start: HingePoint | None) -> _SmoothedPoint:
         """Return the iterate at zero, or at `start`."""
         W, b = np.zeros((self.X.shape[1], self.k)), np.zeros(self.k)
         if start is not None:
@@ -161,10 +209,10 @@ class _Smoothed:
         F = np.asarray(self.X @ W) + b
         return self.iterate(W, b, F, self.answer(F))
 
-    def narrow(self, iterate: _Iterate) -> _Iterate:
+    def narrow(self, iterate: _SmoothedPoint) -> _SmoothedPoint:
         """Move the centre to the iterate's dual point, narrow the width and look at the same primal point."""
         self.centre = iterate.alpha
-        self.width *= _NARROWER
+        self.width *= self.tuning.narrower
         return self.iterate(iterate.W, iterate.b, iterate.F, self.answer(iterate.F))
 
     def answer(self, F: Array) -> _Answer:
@@ -179,7 +227,7 @@ class _Smoothed:
         )  # fmt: skip
         return _Answer(alpha, free, R, loss, slack)
 
-    def iterate(self, W: Array, b: Array, F: Array, answer: _Answer) -> _Iterate:
+    def iterate(self, W: Array, b: Array, F: Array, answer: _Answer) -> _SmoothedPoint:
         """Measure a primal point and its answer."""
         gradient = np.zeros((len(W) + 1, self.k))
         gradient[:-1] = W - self.X.T @ answer.R
@@ -192,9 +240,9 @@ class _Smoothed:
         primal = 0.5 * float(np.vdot(W, W)) + answer.loss
         if self.problem.tilt is not None:
             primal += float(np.vdot(self.problem.tilt, F))
-        return _Iterate(W, b, F, answer.alpha, answer.free, gradient, primal, answer.slack, inexact)
+        return _SmoothedPoint(W, b, F, answer.alpha, answer.free, gradient, primal, answer.slack, inexact)
 
-    def newton_step(self, iterate: _Iterate) -> _Iterate:
+    def newton_step(self, iterate: _SmoothedPoint) -> _SmoothedPoint:
         """Go along Newton's direction to where the slope has lost most of its size (secants on the derivative)."""
         direction = self.direction(iterate)
         dF = np.asarray(self.X @ direction[:-1]) + direction[-1]
@@ -205,35 +253,42 @@ class _Smoothed:
         )
         low, slope_low, high, slope_high = 0.0, slope, 1.0, 0.0
         length = following = 1.0
-        for _ in range(20):
+        for _ in range(self.tuning.line_steps):
             length = following
             F = iterate.F + length * dF
             answer = self.answer(F)
             here = from_norm + length * curvature - float(np.vdot(answer.R, dF))
-            if abs(here) <= 0.3 * abs(slope) or (here < 0.0 and length == 1.0):
+            if abs(here) <= self.tuning.slope_left * abs(slope) or (here < 0.0 and length == 1.0):
                 break
             if here > 0.0:
                 high, slope_high = length, here
             else:
                 low, slope_low = length, here
-            following = low + (high - low) * min(max(slope_low / (slope_low - slope_high), 0.1), 0.9)
+            share, least = slope_low / (slope_low - slope_high), self.tuning.least_share
+            following = low + (high - low) * min(max(share, least), 1.0 - least)
         moved = length * direction
         return self.iterate(iterate.W + moved[:-1], iterate.b + moved[-1], F, answer)
 
-    def direction(self, iterate: _Iterate) -> Array:
+    def direction(self, iterate: _SmoothedPoint) -> Array:
         """Solve Newton's system; the direction is (p + 1, k), its last row the intercept's."""
         curvature = _Curvature(self, iterate)
         if self.preconditioner is None:
             self.preconditioner = curvature.preconditioner()
-        tolerance = 0.05 * float(np.linalg.norm(iterate.gradient))
-        direction, steps = _conjugate_gradients(
-            curvature.product, self.preconditioner, -iterate.gradient, tolerance, self.progress
+        tolerance = self.tuning.cg_error * float(np.linalg.norm(iterate.gradient))
+        direction, steps = conjugate_gradients(
+            curvature.product,
+            self.preconditioner,
+            -iterate.gradient,
+            start=np.zeros_like(iterate.gradient),
+            tolerance=tolerance,
+            max_steps=self.tuning.cg_limit,
+            stop=self.progress.out_of_time,
         )
-        if steps > 8:
+        if steps > self.tuning.cg_many:
             self.preconditioner = None
         return direction
 
-    def certified(self, iterate: _Iterate) -> tuple[HingePoint, Certificate]:
+    def certified(self, iterate: _SmoothedPoint) -> tuple[HingePoint, Certificate]:
         """Balance the dual point and certify it with the intercepts."""
         dual = balanced(self.problem, iterate.alpha) if self.problem.fit_intercept else iterate.alpha
         if dual is None:
@@ -245,7 +300,7 @@ class _Smoothed:
 class _Curvature:
     """Newton's matrix ``I + sum_p x_i x_i' kron B_p`` at an iterate; B_p (k, k) is zero unless block p is free."""
 
-    def __init__(self, model: _Smoothed, iterate: _Iterate):
+    def __init__(self, model: _Smoothed, iterate: _SmoothedPoint):
         n_free = iterate.free.sum(axis=1)
         blocks = np.flatnonzero(n_free > (1 if model.simplex else 0))
         self.model = model
@@ -306,7 +361,7 @@ class _Curvature:
     def _factor(self, diagonal: Array) -> tuple[Array, bool]:
         """Factor one class's part, from a sample of its rows where they are many."""
         rows = np.flatnonzero(diagonal)
-        stride = max(1, len(rows) // (5 * self.X.shape[1] + 500))
+        stride = max(1, len(rows) // self.model.tuning.sampled_rows(self.X.shape[1]))
         rows = rows[::stride]
         root = np.sqrt(stride * diagonal[rows])[:, None]
         part = self.X[rows].toarray() if sparse.issparse(self.X) else self.X[rows]
@@ -320,31 +375,3 @@ class _Curvature:
 
 def _centred(V: Array) -> Array:
     return V - V.mean(axis=1, keepdims=True)
-
-
-def _conjugate_gradients(
-    product: Callable[[Array], Array],
-    preconditioner: Callable[[Array], Array],
-    right: Array,
-    tolerance: float,
-    progress: Progress,
-    limit: int = 200,
-) -> tuple[Array, int]:
-    """Solve to a residual of `tolerance`, or as far as the limits allow; also return the number of steps."""
-    solution, residual = np.zeros_like(right), right.copy()
-    preconditioned = preconditioner(residual)
-    search, size = preconditioned, float(np.vdot(residual, preconditioned))
-    steps = 0
-    while size > 0.0 and steps < limit and np.linalg.norm(residual) > tolerance:
-        steps += 1
-        image = product(search)
-        step = size / float(np.vdot(search, image))
-        solution += step * search
-        residual -= step * image
-        preconditioned = preconditioner(residual)
-        following = float(np.vdot(residual, preconditioned))
-        search = preconditioned + (following / size) * search
-        size = following
-        if progress.out_of_time():
-            break
-    return solution, steps

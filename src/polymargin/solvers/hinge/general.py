@@ -43,13 +43,17 @@ class GeneralSettings:
     narrowest : width, in units of the margin, at which only rounding can be left.
     inexact : part of the slack up to which the smooth problem need not be solved more exactly.
     damping : of an intercept without curvature, relative to the curvature of all.
-    max_line : evaluations of one line search.
+    max_line, slope_left, least_share : evaluations of one line search, the part of the slope that it may leave,
+        and the part of an interval that it takes off at least.
+    gain : factor by which the gap must fall to count as progress.
     patience, patience_within : Newton steps without progress after which only rounding can be left, before the
         tolerance is reached and within it.
     max_widenings : times that the width is enlarged where the columns of R cannot be balanced.
     small : examples up to which a problem is taken on to `small_gap` whatever the tolerance, so that weights mean
         repetition.
-    balanced : column sums of R, relative to the sum of the sizes, that are taken for zero.
+    balanced, left_by_rounding : column sums of R, relative to the sum of the sizes, that are taken for zero, and
+        those that may stay where no step makes them smaller.
+    balancing_steps, shortest : limit of the steps that balance them, and the part of one that is given up.
     """
 
     first_width: float = 4.0
@@ -58,10 +62,16 @@ class GeneralSettings:
     inexact: float = 0.1
     damping: float = 1e-9
     max_line: int = 30
+    slope_left: float = 0.3
+    least_share: float = 0.1
+    gain: float = 0.99
     patience: int = 40
     patience_within: int = 6
     max_widenings: int = 12
     balanced: float = 1e-13
+    left_by_rounding: float = 1e-11
+    balancing_steps: int = 50
+    shortest: float = 1e-6
     small: int = 1000
     small_gap: float = 1e-11
 
@@ -104,7 +114,7 @@ class GeneralNewton:
             tol = min(settings.tol, self.tuning.small_gap) if takes_last_digits else settings.tol
             for _ in progress:
                 progress.record(iterate.primal, iterate.primal - iterate.gap)
-                idle = 0 if iterate.gap < 0.99 * smallest else idle + 1
+                idle = 0 if iterate.gap < self.tuning.gain * smallest else idle + 1
                 smallest = min(smallest, iterate.gap)
                 solved = iterate.inexact <= self.tuning.inexact * iterate.slack
                 patience = self.tuning.patience if best[1].gap > settings.tol else self.tuning.patience_within
@@ -134,7 +144,7 @@ def _gap(candidate: tuple[HingePoint, Certificate]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Iterate:
+class _AnsweredPoint:
     """Coordinates of a primal point, its scores, the dual point that answers it, and what separates the two."""
 
     U: Array
@@ -177,7 +187,7 @@ class _Model:
         self.centre = self.losses.resting_dual() if start is None else start.dual
         self.width = tuning.first_width * self.losses.offset
 
-    def first(self, start: HingePoint | None) -> _Iterate:
+    def first(self, start: HingePoint | None) -> _AnsweredPoint:
         """Return the iterate at zero, or at `start`."""
         U = np.zeros((self.X.shape[1], self.basis.shape[1]))
         if start is not None:
@@ -195,7 +205,7 @@ class _Model:
         """Return the dual point that answers the scores `F`."""
         return self.losses.proximal(self.losses.margins(F), self.centre, self.width if width is None else width)
 
-    def iterate(self, U: Array, F: Array) -> _Iterate:
+    def iterate(self, U: Array, F: Array) -> _AnsweredPoint:
         """Measure a primal point and its answer."""
         dual = self.answer(F)
         R = self.losses.coefficients(dual)
@@ -211,15 +221,15 @@ class _Model:
             # no less than <b, 1'R>, and what balancing the columns may cost the dual
             inexact += (self.losses.offset + float(np.abs(U[-1]).max())) * float(np.abs(gradient[-1]).sum())
         primal = 0.5 * float(np.vdot(U[: self.p], U[: self.p])) + loss
-        return _Iterate(U, F, dual, gradient, primal, max(slack, 0.0), inexact)
+        return _AnsweredPoint(U, F, dual, gradient, primal, max(slack, 0.0), inexact)
 
-    def narrow(self, iterate: _Iterate) -> _Iterate:
+    def narrow(self, iterate: _AnsweredPoint) -> _AnsweredPoint:
         """Move the centre to the iterate's dual point, narrow the width and look at the same primal point."""
         self.centre = iterate.dual
         self.width *= self.tuning.narrower
         return self.iterate(iterate.U, iterate.F)
 
-    def newton_step(self, iterate: _Iterate) -> _Iterate:
+    def newton_step(self, iterate: _AnsweredPoint) -> _AnsweredPoint:
         """Go along Newton's direction to where the slope has lost most of its size."""
         direction = self.direction(iterate)
         along = self.scores(direction)
@@ -229,7 +239,7 @@ class _Model:
         for _ in range(self.tuning.max_line):
             there = self.iterate(iterate.U + length * direction, iterate.F + length * along)
             here = float(np.vdot(there.gradient, direction))
-            if abs(here) <= 0.3 * abs(slope):
+            if abs(here) <= self.tuning.slope_left * abs(slope):
                 break
             if here > 0.0:
                 high, slope_high = length, here
@@ -238,8 +248,8 @@ class _Model:
             if np.isinf(high):
                 length *= 2.0
             else:
-                share = slope_low / (slope_low - slope_high)
-                length = low + (high - low) * min(max(share, 0.1), 0.9)
+                share, least = slope_low / (slope_low - slope_high), self.tuning.least_share
+                length = low + (high - low) * min(max(share, least), 1.0 - least)
         return there
 
     def curvature(self, F: Array, width: float) -> Array:
@@ -247,7 +257,7 @@ class _Model:
         slopes = self.losses.proximal_slopes(self.losses.margins(F), self.centre, width)
         return np.einsum("imc,iml,ild->icd", self.lift, slopes, self.lift, optimize=True)
 
-    def direction(self, iterate: _Iterate) -> Array:
+    def direction(self, iterate: _AnsweredPoint) -> Array:
         """Solve Newton's system ``(I + sum_i x_i x_i' kron B_i) direction = -gradient``."""
         B = self.curvature(iterate.F, self.width)
         active = np.flatnonzero(B.any(axis=(1, 2)))
@@ -270,7 +280,7 @@ class _Model:
             raise scipy.linalg.LinAlgError("Newton's matrix is singular")
         return step.reshape(r, size).T
 
-    def certified(self, iterate: _Iterate) -> tuple[HingePoint, Certificate]:
+    def certified(self, iterate: _AnsweredPoint) -> tuple[HingePoint, Certificate]:
         """Return the dual point with columns of R that sum to zero, the intercepts, and their certificate."""
         if not self.problem.fit_intercept:
             point = HingePoint(iterate.dual, np.zeros(self.losses.n_classes))
@@ -279,7 +289,7 @@ class _Model:
         point = HingePoint(self.losses.resting_dual() if dual is None else dual, self.basis @ iterate.U[-1])
         return point, self.problem.certify(point)
 
-    def _balanced(self, iterate: _Iterate) -> Array | None:
+    def _balanced(self, iterate: _AnsweredPoint) -> Array | None:
         """Move the intercepts until the answer's columns of R sum to zero; widen where no example can move."""
         width = self.width
         for _ in range(self.tuning.max_widenings):
@@ -292,20 +302,20 @@ class _Model:
     def _balanced_within(self, F: Array, width: float) -> Array | None:
         scale = float(np.broadcast_to(self.losses.sizes, self.centre.shape).sum())
         dual, sums = self._sums(F, width)
-        for _ in range(50):
+        for _ in range(self.tuning.balancing_steps):
             if float(np.abs(sums).max()) <= self.tuning.balanced * scale:
                 return dual
             jacobian = self.curvature(F, width).sum(axis=0)
             step = np.linalg.lstsq(jacobian, sums, rcond=1e-12)[0]
             length = 1.0
-            while length > 1e-6:
+            while length > self.tuning.shortest:
                 after, following = self._sums(F + length * (self.basis @ step), width)
                 if float(np.abs(following).max()) < float(np.abs(sums).max()):
                     break
                 length /= 2
             else:
                 # what rounding leaves may stay
-                return dual if float(np.abs(sums).max()) <= 100.0 * self.tuning.balanced * scale else None
+                return dual if float(np.abs(sums).max()) <= self.tuning.left_by_rounding * scale else None
             F, dual, sums = F + length * (self.basis @ step), after, following
         return None
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from polymargin._native.relative import cheapest_cycle
 from polymargin.problems.hinge import PolyhedralLosses, boxes
 from polymargin.solvers.hinge.moves import NONE, class_arcs
+from polymargin.solvers.hinge.settings import INTERCEPT
 
 _SAME_WEIGHT = 1e-11
 """Cumulative weights that differ by less than this part of the total are one weight summed in another order."""
@@ -30,14 +31,14 @@ def central_intercept(
         optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
         return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
     G, upper = -losses.margins(H), boxes(losses, "The intercept by quantiles").upper
-    reach = 0.05 * losses.offset
-    for _ in range(3):
+    reach = INTERCEPT.reach * losses.offset
+    for _ in range(INTERCEPT.tries):
         if guess is None:
             break
         b = quantile_intercept(G, upper, window=(guess - reach, guess + reach))
         if b is not None:
             return b
-        reach *= 4.0
+        reach *= INTERCEPT.wider
     return cast(NDArray[np.float64], quantile_intercept(G, upper))
 
 

@@ -24,47 +24,8 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
-
-CORRECTIONS = 2
-"""Centrality corrections (Gondzio, 1996) tried in an iteration whose step is short."""
-
-FEW_FEATURES = 5
-"""Features up to which a matrix is assembled as quickly as a correction is found, so that none are tried."""
-
-STRETCH, NARROWEST, WIDEST = 20.0, 0.03, 1.0
-"""A tilt moved by a part t of all weights is answered from the last solution's scores with a relative gap of
-`STRETCH` t, at least `NARROWEST`; where that is more than `WIDEST`, a start from afar is nearer."""
-
-CAUTIOUS, BOLD = 0.995, 0.9999
-"""Parts of the way to the boundary that a step goes at least, and at most."""
-
-REFINEMENTS = 5
-"""Most times that a direction is solved for again to remove rounding."""
-
-PATIENCE = 20
-"""Iterations near the solution without progress after which rounding is taken to allow no more."""
-
-MOST_STEPS_WITHOUT_GAIN = 50
-"""Steps that need not lower the gap by a tenth; where rows have lost their digits steps can go in circles."""
-
-MOST_SHORT_STEPS = 30
-"""Short steps in a row after which the iterate is taken to be stuck; curved losses take some on their way."""
-
-
-MOST_SHORT_STEPS_NEARBY = 8
-"""The same of a start at the last solution's scores."""
-
-SHARE = 0.25
-"""Part of the losses, those nearest to a kink, that a problem near the last one is restricted to."""
-
-MOST_FAILURES = 6
-"""Times in a row that such a restriction may turn out to be too tight, after which there is none."""
-
-ENTRIES_VISITED = 20
-"""Times that an iteration goes over all slots, about."""
-
-PROMISE = 0.3
-"""Part of the improvement foretold by the losses near a kink that all losses together must show."""
+from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
+from polymargin.threads import large_products
 
 
 class InteriorPoint:
@@ -75,12 +36,10 @@ class InteriorPoint:
     """
 
     name = "interior_point"
+    starts_at_bounds = False
 
-    def __init__(self, features: Any = None):
-        self.features = features
-        self._model: Model | None = None
-        self._last: tuple[Any, Any, float] | None = None
-        self._failures = 0
+    def __init__(self, features: Any = None, tuning: InteriorSettings = INTERIOR):
+        self.features, self.tuning = features, tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -100,21 +59,48 @@ class InteriorPoint:
     ) -> Solution:
         """Solve `problem`; of a `start` the dual point is used, drawn into the interior.
 
-        Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions. With a start, a
-        problem that differs little from the last one by its tilt is solved from that one's solution instead, by
-        the losses near a kink there; by all of them where those turn out to be too few.
+        Start and solution are a `HingePoint`, or a `PartitionedPoint` of a problem in partitions.
         """
+        return InteriorSequence(self.features, self.tuning).solve(
+            problem, settings, start=start, observer=observer
+        )
+
+
+class InteriorSequence(InteriorPoint):
+    """The same for problems one after the other that differ little, by their tilt: it remembers the last one.
+
+    With a start, such a problem is solved from the last one's solution instead, by the losses near a kink there;
+    by all of them where those turn out to be too few.
+    """
+
+    def __init__(self, features: Any = None, tuning: InteriorSettings = INTERIOR):
+        super().__init__(features, tuning)
+        self._model: Model | None = None
+        self._last: tuple[Any, Any, float] | None = None
+        self._failures = 0
+
+    def solve(
+        self,
+        problem: HingeProblem | PartitionedHinge,
+        settings: Settings,
+        *,
+        start: Any = None,
+        observer: Observer | None = None,
+    ) -> Solution:
+        """Solve the next problem."""
+        tuning = self.tuning
         model = self._model_of(problem)
-        near = None if start is None else self._going_on(model)
+        near = None if start is None else self._warm_start(model)
         model, system = (model, model.first_system(start)) if near is None else near
         best: Judged | None = None
         idle = short = waited = 0
         least = np.inf
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
-        with Progress(settings, observer, method=self.name) as progress:
+        size = 0.0 if isinstance(model, PartitionedModel) else float(np.prod(model.features.shape))
+        with large_products(size), Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
-                waited = 0 if record.gap < 0.9 * least else waited + 1
+                waited = 0 if record.gap < tuning.gain * least else waited + 1
                 least = min(least, record.gap)
                 if record.gap <= settings.tolerance(record.primal):
                     previous = np.inf if best is None else best[1].gap
@@ -122,21 +108,23 @@ class InteriorPoint:
                     if best[1].within(settings.tolerance(best[1].primal)):
                         break
                     too_tight = isinstance(model, NearKinks)
-                    worthwhile = too_tight and _keeps_promise(settings, record.primal, best[1].primal)
+                    worthwhile = too_tight and _decreases_enough(
+                        settings, record.primal, best[1].primal, tuning.min_decrease_ratio
+                    )
                     if worthwhile:
                         break
-                    idle = 0 if best[1].gap < 0.9 * previous else idle + 1
-                if too_tight or (near is not None and short == MOST_SHORT_STEPS_NEARBY):
+                    idle = 0 if best[1].gap < tuning.gain * previous else idle + 1
+                if too_tight or (near is not None and short == tuning.short_steps_nearby):
                     model, near, short, too_tight = model.whole, None, 0, False
                     system, least = model.first_system(start), np.inf
                     continue
-                if idle == PATIENCE or short == MOST_SHORT_STEPS or waited >= MOST_STEPS_WITHOUT_GAIN:
+                if idle == tuning.patience or short == tuning.short_steps or waited >= tuning.steps_without_gain:
                     progress.status = Status.STALLED
                     break
-                _count_iteration(progress, model)
+                _count_iteration(progress, model, tuning.entries_visited)
                 try:
                     with np.errstate(over="raise", divide="raise", invalid="raise"):
-                        short = short + 1 if _predictor_corrector(system) < 0.05 else 0
+                        short = short + 1 if _predictor_corrector(system, tuning) < tuning.short_step else 0
                 except (np.linalg.LinAlgError, FloatingPointError):
                     too_tight = isinstance(model, NearKinks)
                     if not too_tight:
@@ -147,11 +135,11 @@ class InteriorPoint:
             solution = progress.finish(*best)
             if restricted:
                 self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
-            going_on = worthwhile or solution.status is Status.SOLVED
-            self._last = (model, system, best[1].primal) if going_on else None
+            is_a_start = worthwhile or solution.status is Status.SOLVED
+            self._last = (model, system, best[1].primal) if is_a_start else None
             return solution
 
-    def _going_on(self, model: "Model | PartitionedModel") -> "tuple[Any, Any] | None":
+    def _warm_start(self, model: "Model | PartitionedModel") -> "tuple[Any, Any] | None":
         """Return model and system of the last problem where this is the same, or the losses near a kink there.
 
         Tilts in partitions are not compared.
@@ -162,11 +150,11 @@ class InteriorPoint:
         moved = model.distance(last.whole)
         if moved == 0.0:
             return last, system
-        width = max(STRETCH * moved, NARROWEST)
-        if width > WIDEST or not model.is_plain:
+        width = max(self.tuning.stretch * moved, self.tuning.narrowest)
+        if width > self.tuning.widest or not model.is_plain:
             return None
-        if self._failures < MOST_FAILURES:
-            model = model.near_kinks(model.scores(system), SHARE)
+        if self._failures < self.tuning.failures:
+            model = model.near_kinks(model.scores(system), self.tuning)
         return model, model.central_system(system.Z, model.product_of(width, primal))
 
     def _model_of(self, problem: HingeProblem | PartitionedHinge) -> "Model | PartitionedModel":
@@ -186,41 +174,41 @@ def operations_per_iteration(n: int, p: int, n_classes: int, n_atoms: int) -> tu
     return float(n_atoms) * (n * p**2 + unknowns**2), unknowns**3 / 3.0
 
 
-def _count_iteration(progress: Progress, model: "Model | PartitionedModel") -> None:
+def _count_iteration(progress: Progress, model: "Model | PartitionedModel", entries_visited: int) -> None:
     if isinstance(model, PartitionedModel):
         return
     (n, p), k = model.features.shape, len(model.unknowns.basis)
     products, factors = operations_per_iteration(n, p, k, len(model.slots.atoms))
     progress.count("product", products)
     progress.count("factor", factors)
-    progress.count("entry", ENTRIES_VISITED * model.slots.offsets.size)
+    progress.count("entry", entries_visited * model.slots.offsets.size)
 
 
-def _keeps_promise(settings: Settings, foretold: float, primal: float) -> bool:
-    """Tell whether a step that may be inexact has lowered the objective about as much as was foretold."""
+def _decreases_enough(settings: Settings, foretold: float, primal: float, min_ratio: float) -> bool:
+    """Tell whether a step that may be inexact has lowered the objective by this part of what was foretold."""
     if settings.reference is None:
         return False
-    promise = settings.reference - foretold
-    return promise > 0.0 and settings.reference - primal >= PROMISE * promise
+    decrease = settings.reference - foretold
+    return decrease > 0.0 and settings.reference - primal >= min_ratio * decrease
 
 
-def _predictor_corrector(system: "NewtonSystem | DenseSystem") -> float:
+def _predictor_corrector(system: "NewtonSystem | DenseSystem", tuning: InteriorSettings) -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
     mu = system.linearise()
     length = min(1.0, system.predict())
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
     aim = mu * (system.reached(length) / mu) ** 3
-    length = system.correct(aim, REFINEMENTS)
-    few_features = isinstance(system.blocks, SimplexBlocks) and system.Z.shape[1] <= FEW_FEATURES
-    for _ in range(0 if few_features else CORRECTIONS):
-        if length > 0.9:
+    length = system.correct(aim, tuning.refinements)
+    few_features = isinstance(system.blocks, SimplexBlocks) and system.Z.shape[1] <= tuning.few_features
+    for _ in range(0 if few_features else tuning.corrections):
+        if length > tuning.good_step:
             break
-        corrected = system.recentre(min(1.0, length + 0.1), length + 0.01)
+        corrected = system.recentre(min(1.0, length + tuning.hoped), length + tuning.worth)
         if corrected is None:
             break
         length = corrected
     # the better the prediction, the nearer to the boundary
-    fraction = min(max(CAUTIOUS, 1.0 - aim / mu), BOLD)
+    fraction = min(max(tuning.cautious, 1.0 - aim / mu), tuning.bold)
     length = system.blocks.trusted(min(1.0, fraction * length))
     system.advance(length)
     return length

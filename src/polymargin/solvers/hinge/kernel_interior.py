@@ -22,44 +22,81 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from polymargin.gram import DenseGram
+from polymargin.gram import DenseGram, as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
 
 Array = NDArray[np.float64]
 
-RANK, FIRST_RANK = 300, 150
-MANY_STEPS = 15
-"""Steps of conjugate gradients in an iteration from which on the preconditioner gets more columns."""
-TAU = 10.0
-PREDICTOR_ERROR, CORRECTOR_ERROR = 0.03, 0.02
-MAX_STEPS_OF_CG = 80
-PATIENCE = 4
-LEAST_PRODUCT = 0.1
-"""Least product of a variable and its multiplier, relative to their mean."""
-ITERATIONS, STEPS_OF_CG = 12, 25
-"""What a solution takes, about: iterations, and steps of conjugate gradients in each."""
+
+@dataclass(frozen=True, slots=True)
+class KernelInteriorSettings:
+    """Tuning of the interior point on a kernel matrix; none of it changes what is certified.
+
+    Attributes
+    ----------
+    rank, first_rank : columns of the preconditioner at most, and at first.
+    many_steps : steps of conjugate gradients in an iteration from which on the preconditioner gets more columns.
+    tau : weight of the class sums in the system.
+    predictor_error, corrector_error : of the solutions by conjugate gradients, relative to the predictor's size.
+    max_cg_steps : of one solution.
+    short_step, patience : length of a short step, and how many in a row are taken for the end.
+    first_shares : least and largest part of the boxes that the first point fills; from a corner the first steps
+        would be short.
+    first_spread : of the first multipliers, relative to the mean margin.
+    least_rest : of the diagonal that the preconditioner adds, relative to the kernel's.
+    least_product : least product of a variable and its multiplier, relative to their mean.
+    longest_step : part of the way to the boundary that a step goes at most.
+    warm : relative gap of the iterates that the next solution is best begun from: later ones are near to bounds.
+    double_precision : relative gap from which on the matrix is used in double precision.
+    iterations, cg_steps : what a solution to a gap of 1e-3 takes, about: iterations, and steps of conjugate
+        gradients in each.
+    """
+
+    rank: int = 300
+    first_rank: int = 150
+    many_steps: int = 15
+    tau: float = 10.0
+    predictor_error: float = 0.03
+    corrector_error: float = 0.02
+    max_cg_steps: int = 80
+    short_step: float = 0.1
+    patience: int = 4
+    first_shares: tuple[float, float] = (0.02, 0.5)
+    first_spread: float = 0.3
+    least_rest: float = 1e-6
+    least_product: float = 0.1
+    longest_step: float = 0.995
+    warm: float = 0.3
+    double_precision: float = 1e-2
+    iterations: int = 12
+    cg_steps: int = 40
 
 
-def seconds_to_solve(n: int, k: int) -> float:
-    """Return about how long a solution to a gap of 1e-3 takes on one core."""
-    rank = min(RANK, n)
-    factors = k * (n * rank**2 + 2.0 * rank**3) / 3e10
-    product = (2.0 * n * n * k + 8.0 * n * k * rank) / 3e10
-    return ITERATIONS * (factors + STEPS_OF_CG * product)
+DEFAULTS = KernelInteriorSettings()
 
 
-WARM = 0.3
-"""Relative gap of the iterates that the next solution is best begun from: later ones are too near to bounds."""
-DOUBLE = 1e-2
-"""Relative gap from which on the matrix is used in double precision."""
+def factor_operations(n: int, k: int, rank: int) -> float:
+    """Return the operations of preparing the preconditioner of an iteration."""
+    return float(k) * (n * rank**2 + 2.0 * rank**3)
+
+
+def step_operations(n: int, k: int, rank: int) -> float:
+    """Return the operations of a step of conjugate gradients."""
+    return float(n) * k * (n + 4.0 * rank)
+
+
+def operations_to_solve(n: int, k: int, tuning: KernelInteriorSettings = DEFAULTS) -> float:
+    """Return the operations (products) that a solution to a gap of 1e-3 takes, about."""
+    rank = min(tuning.rank, n)
+    return tuning.iterations * (factor_operations(n, k, rank) + tuning.cg_steps * step_operations(n, k, rank))
 
 
 @dataclass(frozen=True, slots=True)
-class _Iterate:
+class _PathIterate:
     """Where a path is: variables, multipliers of their bounds and of the class sums."""
 
     u: Array
@@ -76,13 +113,16 @@ class _Iterate:
 class InsidePoint(HingePoint):
     """A solution that keeps an iterate from which the solution for larger bounds is soon found."""
 
-    central: _Iterate
+    central: _PathIterate
 
 
 class KernelInteriorPoint:
     """Mehrotra's predictor and corrector for box losses that see single scores, on a matrix held in memory."""
 
     name = "kernel_interior"
+
+    def __init__(self, tuning: KernelInteriorSettings = DEFAULTS):
+        self.tuning = tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -106,7 +146,8 @@ class KernelInteriorPoint:
         Other points are no start: interior points gain nothing from those on the boundary.
         """
         with Progress(settings, observer, method=self.name) as progress:
-            path = _Path(problem, progress, start.central if isinstance(start, InsidePoint) else None)
+            central = start.central if isinstance(start, InsidePoint) else None
+            path = _Path(problem, progress, central, self.tuning)
             point, best = path.certified()
             central, idle = path.iterate(), 0
             for _ in progress:
@@ -118,14 +159,14 @@ class KernelInteriorPoint:
                         progress.status = Status.NUMERICAL_ERROR
                     break
                 candidate, certificate = path.certified()
-                idle = 0 if path.length > 0.1 else idle + 1
-                if best.gap > WARM:
+                idle = 0 if path.length > self.tuning.short_step else idle + 1
+                if best.gap > self.tuning.warm:
                     central = path.iterate()
                 if certificate.gap < best.gap:
                     point, best = candidate, certificate
-                if best.gap < DOUBLE:
+                if best.gap < self.tuning.double_precision:
                     path.matrix = _dense(problem).matrix
-                if idle == PATIENCE:
+                if idle == self.tuning.patience:
                     progress.status = Status.STALLED
                     break
             return progress.finish(InsidePoint(point.dual, point.intercept, central), best)
@@ -134,13 +175,20 @@ class KernelInteriorPoint:
 class _Path:
     """An iterate: variables u, multipliers of their bounds and of the class sums, and the scores H = K u P."""
 
-    def __init__(self, problem: HingeProblem, progress: Progress, start: _Iterate | None):
+    def __init__(
+        self,
+        problem: HingeProblem,
+        progress: Progress,
+        start: _PathIterate | None,
+        tuning: KernelInteriorSettings,
+    ):
         self.losses = boxes(problem.losses, "The interior point on a kernel matrix")
+        self.tuning = tuning
         self.problem, self.progress, self.upper = problem, progress, self.losses.upper
         self.open = self.upper > 0
         self.matrix = _dense(problem).matrix.astype(np.float32)
-        self.tau = TAU if problem.fit_intercept else 0.0
-        self.preconditioner = _Preconditioner(_dense(problem), self.tau, self.open)
+        self.tau = tuning.tau if problem.fit_intercept else 0.0
+        self.preconditioner = _Preconditioner(_dense(problem), self.tau, self.open, tuning)
         if start is None or not start.is_inside(self.upper):
             start = self._first()
         self.u, self.below, self.above, self.b = start.u, start.below, start.above, start.b
@@ -148,26 +196,25 @@ class _Path:
         self._keep_central()
         self.length = 1.0
 
-    def _first(self) -> _Iterate:
+    def _first(self) -> _PathIterate:
         """Return the best multiple of the point that fills all boxes alike, its class sums equal."""
         totals = self.upper.sum(axis=0)
         direction = self.upper * (totals.min() / totals) if self.tau else self.upper
         R = _centred(direction)
         H = self.problem.gram.matmul(R)
         curvature, slope = float(np.vdot(R, H)), self.losses.dual_value(direction)
-        # no nearer to zero than this: from a corner the first steps would be short
-        share = float(np.clip(slope / max(curvature, slope), 0.02, 0.5))
+        share = float(np.clip(slope / max(curvature, slope), *self.tuning.first_shares))
         u, H = share * direction, share * H
         b = central_intercept(self.losses, u, -H) if self.tau else np.zeros(self.upper.shape[1])
         margins = b - H + self.losses.offset
-        spread = 0.3 * float(np.abs(margins[self.open]).mean())
+        spread = self.tuning.first_spread * float(np.abs(margins[self.open]).mean())
         below = np.where(self.open, np.maximum(-margins, 0.0) + spread, 0.0)
         above = np.where(self.open, np.maximum(margins, 0.0) + spread, 0.0)
-        return _Iterate(u, below, above, b)
+        return _PathIterate(u, below, above, b)
 
-    def iterate(self) -> _Iterate:
+    def iterate(self) -> _PathIterate:
         """Return where the path is."""
-        return _Iterate(self.u, self.below, self.above, self.b)
+        return _PathIterate(self.u, self.below, self.above, self.b)
 
     def margins(self) -> Array:
         """Return the arguments of the hinges."""
@@ -188,7 +235,7 @@ class _Path:
             return False
         margins = np.where(self.open, self.margins(), 0.0)
         system = _ConjugateGradients(self, theta)
-        d = system.solve(margins, PREDICTOR_ERROR)
+        d = system.solve(margins, self.tuning.predictor_error)
         if not np.isfinite(d).all():
             return False
         moves = self._multipliers(d, u, v, 0.0, 0.0, 0.0)
@@ -198,11 +245,11 @@ class _Path:
         aim = mu * (self._complementarity(self._longest(d, *moves), d, *moves) / mu) ** 3
         second = d * moves[0], -d * moves[1]
         extra = np.where(self.open, (aim - second[0]) / u - (aim - second[1]) / v, 0.0)
-        d = system.solve(extra, CORRECTOR_ERROR)
+        d = system.solve(extra, self.tuning.corrector_error)
         if self.progress.out_of_time() or not np.isfinite(d).all():
             return False
         moves = self._multipliers(d, u, v, aim, *second)
-        self.length = min(1.0, 0.995 * self._longest(d, *moves))
+        self.length = min(1.0, self.tuning.longest_step * self._longest(d, *moves))
         self._move(d, *moves)
         return True
 
@@ -250,7 +297,7 @@ class _Path:
     def _keep_central(self) -> None:
         """Raise the multipliers whose products with their variables are far below the mean: they block steps."""
         total = np.vdot(self.u, self.below) + np.vdot(self.upper - self.u, self.above)
-        least = LEAST_PRODUCT * float(total) / (2 * int(self.open.sum()))
+        least = self.tuning.least_product * float(total) / (2 * int(self.open.sum()))
         with np.errstate(divide="ignore", invalid="ignore"):  # on a bound, or closed: nothing to keep
             self.below = np.where(self.u > 0, np.maximum(self.below, least / self.u), self.below)
             room = self.upper - self.u
@@ -270,7 +317,9 @@ class _ConjugateGradients:
         """Return ``theta d + (K + tau 11') d P`` on the open variables."""
         centred = _centred(d)
         self.path.preconditioner.steps += 1
-        product = self.path.matrix @ centred.astype(self.path.matrix.dtype) + self.path.tau * centred.sum(axis=0)
+        n, rank = self.path.preconditioner.X.shape
+        self.path.progress.count("product", step_operations(n, d.shape[1], rank))
+        product = skinny_product(self.path.matrix, centred) + self.path.tau * centred.sum(axis=0)
         return np.where(self.path.open, self.theta * d + product, 0.0)
 
     def solve(self, right: Array, error: float) -> Array:
@@ -279,7 +328,7 @@ class _ConjugateGradients:
         z = self.path.preconditioner(self.residual)
         p, rz = z, float(np.vdot(self.residual, z))
         self.size = self.size or rz
-        for _ in range(MAX_STEPS_OF_CG):
+        for _ in range(self.path.tuning.max_cg_steps):
             if not rz > error**2 * self.size or self.path.progress.out_of_time():
                 break
             product = self.apply(p)
@@ -298,31 +347,35 @@ class _ConjugateGradients:
 class _Preconditioner:
     """The Newton system with ``X X' + diag`` in place of the matrix, solved exactly."""
 
-    def __init__(self, gram: DenseGram, tau: float, open_entries: NDArray[np.bool_]):
+    def __init__(
+        self, gram: DenseGram, tau: float, open_entries: NDArray[np.bool_], tuning: KernelInteriorSettings
+    ):
         n = gram.n
-        drawn = np.random.default_rng(0).permutation(n)[: min(RANK, n)]
+        drawn = np.random.default_rng(0).permutation(n)[: min(tuning.rank, n)]
         K = gram.block(drawn)
         diagonal = gram.diagonal()
         corner = K[:, drawn] + 1e-10 * float(diagonal.max()) * len(drawn) * np.eye(len(drawn))
         factor = scipy.linalg.solve_triangular(scipy.linalg.cholesky(corner, lower=True), K, lower=True).T
         self.factor, self.diagonal, self.tau = factor, diagonal, tau
         self.open = open_entries
-        self.rank, self.steps = FIRST_RANK, 0
+        self.tuning, self.rank, self.steps = tuning, tuning.first_rank, 0
 
     def _columns(self) -> tuple[Array, Array]:
         """Return X and the diagonal that goes with it, of more columns than before if many steps were needed."""
-        if self.steps > MANY_STEPS:
+        if self.steps > self.tuning.many_steps:
             self.rank = min(3 * self.rank // 2, self.factor.shape[1])
         self.steps = 0
         factor = self.factor[:, : self.rank]
         rest = self.diagonal - np.einsum("ir,ir->i", factor, factor)
         X = np.hstack([factor, np.full((len(factor), 1), np.sqrt(self.tau))]) if self.tau else factor
-        return np.ascontiguousarray(X), np.maximum(rest, 1e-6 * float(self.diagonal.max()))
+        return np.ascontiguousarray(X), np.maximum(rest, self.tuning.least_rest * float(self.diagonal.max()))
 
     def factorise(self, theta: Array, progress: Progress) -> bool:
         """Prepare for `theta`; False if there was no time for it or the algebra broke down."""
         self.X, rest = self._columns()
-        k, rank = theta.shape[1], self.X.shape[1]
+        self.transposed = np.ascontiguousarray(self.X.T)
+        k, (n, rank) = theta.shape[1], self.X.shape
+        progress.count("product", factor_operations(n, k, rank))
         self.weights = np.where(self.open, 1.0 / (theta + rest[:, None]), 0.0)
         self.inverses = np.empty((k, rank, rank))
         for c, weights in enumerate(self.weights.T):
@@ -339,15 +392,14 @@ class _Preconditioner:
 
     def __call__(self, right: Array) -> Array:
         """Return the solution for the right-hand side `right` (n, k)."""
-        seen = (self.X.T @ (self.weights * right)).T[:, :, None]
+        seen = skinny_product(self.transposed, self.weights * right).T[:, :, None]
         common = scipy.linalg.cho_solve(self.coupling, (self.inverses @ seen).sum(axis=0), check_finite=False)
         answer = (self.inverses @ (seen - common))[:, :, 0].T
-        return self.weights * (right - self.X @ answer)
+        return self.weights * (right - skinny_product(self.X, answer))
 
 
 def _dense(problem: HingeProblem) -> DenseGram:
-    assert isinstance(problem.gram, DenseGram)
-    return problem.gram
+    return as_dense(problem.gram, "The interior point on a kernel matrix")
 
 
 def _centred(u: Array) -> Array:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from polymargin._native.lee import LeeWorkingSet
 from polymargin.problems.hinge import BoxLosses
-from polymargin.solvers.hinge.working_set import Burst, check_curvature
+from polymargin.solvers.hinge.inner_loop import Burst, check_curvature
 
 
 class LeeLoop:
@@ -16,26 +16,6 @@ class LeeLoop:
     def __init__(self, losses: BoxLosses, fit_intercept: bool):
         self.losses = losses
         self.fit_intercept = fit_intercept
-
-    def start(self) -> NDArray[np.float64]:
-        """Return zero."""
-        return np.zeros_like(self.losses.upper)
-
-    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point within its box and with equal class sums; as few variables as possible are changed."""
-        upper = self.losses.upper
-        dual = np.clip(dual, 0.0, upper)
-        if not self.fit_intercept:
-            return dual
-        sums = dual.sum(axis=0)
-        common = min(float(sums.mean()), float(upper.sum(axis=0).min()))
-        for c, missing in enumerate(common - sums):
-            room = upper[:, c] - dual[:, c] if missing > 0 else dual[:, c]
-            free = (dual[:, c] > 0) & (dual[:, c] < upper[:, c])
-            order = np.lexsort((-room, ~free))
-            filled = np.minimum(np.cumsum(room[order]), abs(missing))
-            dual[order, c] += np.sign(missing) * np.diff(filled, prepend=0.0)
-        return dual
 
     def extremes(
         self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
@@ -62,5 +42,5 @@ class LeeLoop:
         upper = np.ascontiguousarray(losses.upper.T)
         loop = LeeWorkingSet(K, upper, u, gradient, self.fit_intercept)
         steps = loop.improve(burst.reduction, burst.max_steps)
-        check_curvature(loop.most_negative_curvature, K)
+        check_curvature(loop.most_negative_curvature, K, burst.negative_curvature)
         return np.ascontiguousarray(u.T), steps

@@ -13,17 +13,12 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.hinge import left_out_by_feature
 from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.left_out_by_class import score_changes
-
-ENTRIES_AT_A_TIME = 2**24
-"""Kernel values between rows that leave and free multipliers that are held at once."""
-
-RIDGE = 1e-8
-"""Relative ridge that makes a singular kernel matrix of the free variables factorisable.
-
-Scores move by as much times a coefficient, and rounding errors grow by its inverse: this balances the two."""
+from polymargin.solvers.hinge.settings import LEFT_OUT, LeftOutSettings
 
 
-def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
+def frozen_left_out_scores(
+    problem: HingeProblem, point: HingePoint, tuning: LeftOutSettings = LEFT_OUT
+) -> NDArray[np.float64]:
     """Scores (n, k) that every training row would get from a machine fitted without it.
 
     When row i leaves, its coefficients R_i go to zero; the multipliers of the others that lie at a bound are taken
@@ -41,11 +36,11 @@ def frozen_left_out_scores(problem: HingeProblem, point: HingePoint) -> NDArray[
         return scores
     example, direction = losses.free_directions(point.dual, scores)
     lost = -R[support]
-    changes = _changes_by_feature(problem, support, example, direction, lost)
+    changes = _changes_by_feature(problem, support, example, direction, lost, tuning)
     if changes is None:
-        changes = _changes_by_class(problem, support, example, direction, lost)
+        changes = _changes_by_class(problem, support, example, direction, lost, tuning)
     if changes is None:
-        changes = _changes_at_once(problem, support, example, direction, lost)
+        changes = _changes_at_once(problem, support, example, direction, lost, tuning)
     scores[support] += changes
     return scores
 
@@ -63,7 +58,9 @@ class _InverseSystem:
     Q_ab = <d_a, d_b> K(a, b) and B = directions in the zero-sum basis, the columns of R having to sum to zero.
     """
 
-    def __init__(self, problem: HingeProblem, example: NDArray[np.intp], direction: NDArray[np.float64]):
+    def __init__(
+        self, problem: HingeProblem, example: NDArray[np.intp], direction: NDArray[np.float64], ridge: float
+    ):
         self.basis = _intercept_basis(problem)
         rows, place = np.unique(example, return_inverse=True)
         K = problem.gram.block(rows, rows).astype(np.float64)
@@ -74,7 +71,7 @@ class _InverseSystem:
         # being <d_a, d_b>, that is to add a constant to the kernel.
         if problem.fit_intercept:
             K += scale
-        K.flat[:: len(K) + 1] += RIDGE * scale
+        K.flat[:: len(K) + 1] += ridge * scale
         B = direction @ self.basis
         self.lift = scale * B
         self.inverse = _inverse(K[np.ix_(place, place)] * (direction @ direction.T))
@@ -85,7 +82,7 @@ class _InverseSystem:
     def solve(
         self, margins: NDArray[np.float64], sums: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Solve for t and beta, a column a right-hand side."""
+        """Solve for t and beta, one column per right-hand side."""
         margins = margins + self.lift @ sums
         half = self.inverse @ margins
         shift = self.schur @ (sums - self.spread.T @ margins)
@@ -123,12 +120,13 @@ def _changes_at_once(
     example: NDArray[np.intp],
     direction: NDArray[np.float64],
     lost: NDArray[np.float64],
+    tuning: LeftOutSettings,
 ) -> NDArray[np.float64]:
     """Return what the scores of the support vectors change by, from the system of all free multipliers."""
-    inverse = _InverseSystem(problem, example, direction)
+    inverse = _InverseSystem(problem, example, direction, tuning.ridge)
     owner = np.searchsorted(support, example)
     change = problem.gram.diagonal()[support, None] * lost
-    height = max(1, ENTRIES_AT_A_TIME // max(1, len(example)))
+    height = max(1, tuning.entries_at_a_time // max(1, len(example)))
     for first in range(0, len(support), height):
         rows = slice(first, first + height)
         K_free = problem.gram.block(support[rows], example)
@@ -147,6 +145,7 @@ def _changes_by_feature(
     example: NDArray[np.intp],
     direction: NDArray[np.float64],
     lost: NDArray[np.float64],
+    tuning: LeftOutSettings,
 ) -> NDArray[np.float64] | None:
     """Return the same in the features' dimension; None where the free multipliers are fewer."""
     if not isinstance(problem.gram, FeatureGram):
@@ -163,8 +162,9 @@ def _changes_by_feature(
         np.searchsorted(support, example),
         direction,
         lost,
-        ridge=RIDGE * max(float(norms.max(initial=0.0)), 1.0),
+        ridge=tuning.ridge * max(float(norms.max(initial=0.0)), 1.0),
         fit_intercept=problem.fit_intercept,
+        tuning=tuning,
     )
 
 
@@ -174,20 +174,23 @@ def _changes_by_class(
     example: NDArray[np.intp],
     direction: NDArray[np.float64],
     lost: NDArray[np.float64],
+    tuning: LeftOutSettings,
 ) -> NDArray[np.float64] | None:
     """Return what the scores of the support vectors change by, class by class; None where that does not pay."""
     # the other way holds the square of the free variables, which are more than the rows
-    if not is_classwise(problem.losses, len(example), len(support), max_entries=np.inf):
+    if not is_classwise(problem.losses, len(example), len(support), tuning.classwise):
         return None
     K = problem.gram.block(support, support).astype(np.float64)
     scale = max(float(K.diagonal().max()), 1.0)
     basis = _intercept_basis(problem)
     if problem.fit_intercept:
         K += scale
-    K.flat[:: len(K) + 1] += RIDGE * scale
+    K.flat[:: len(K) + 1] += tuning.ridge * scale
     # a kernel matrix that is singular to rounding can break down in the coupling, not in the matrix as a whole
     with suppress(np.linalg.LinAlgError):
-        return score_changes(K, np.searchsorted(support, example), direction.argmax(axis=1), lost, basis)
+        return score_changes(
+            K, np.searchsorted(support, example), direction.argmax(axis=1), lost, basis, tuning.rows_at_a_time
+        )
     return None
 
 

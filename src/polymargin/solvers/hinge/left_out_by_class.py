@@ -20,11 +20,10 @@ from polymargin.solvers.hinge.class_blocks import ClassBlocks
 
 Array = NDArray[np.float64]
 
-ROWS_AT_A_TIME = 128
-"""Rows whose own multipliers are treated together, so that what is needed for them stays small."""
 
-
-def score_changes(K: Array, place: NDArray[np.intp], slot: NDArray[np.intp], lost: Array, basis: Array) -> Array:
+def score_changes(
+    K: Array, place: NDArray[np.intp], slot: NDArray[np.intp], lost: Array, basis: Array, height: int
+) -> Array:
     """Return the changes (n, k) of the rows' own scores when each leaves.
 
     Parameters
@@ -34,6 +33,7 @@ def score_changes(K: Array, place: NDArray[np.intp], slot: NDArray[np.intp], los
     place, slot : (m,) row and class of every free multiplier, sorted by rows.
     lost : (n, k) minus the coefficients of the rows.
     basis : (k, k-1) zero-sum basis of the intercepts, (k, 0) for none.
+    height : rows whose own multipliers are treated together, so that what is needed for them stays small.
     """
     active, owner = np.unique(place, return_inverse=True)
     bound = np.setdiff1d(np.arange(len(K)), active)
@@ -41,7 +41,9 @@ def score_changes(K: Array, place: NDArray[np.intp], slot: NDArray[np.intp], los
     intercepts = _Intercepts(K[:, active], blocks, slot, basis)
     beta = intercepts.answer(np.einsum("ijb,ij->ib", intercepts.effect, lost))
     change = np.empty_like(lost)
-    change[active], beta[active] = _changes_of_active(blocks, intercepts, owner, slot, lost[active], beta[active])
+    change[active], beta[active] = _changes_of_active(
+        blocks, intercepts, owner, slot, lost[active], beta[active], height
+    )
     change[bound] = _changes_of_bound(K, blocks, active, bound, lost[bound])
     change -= change.mean(axis=1, keepdims=True)
     return change + np.einsum("ijb,ib->ij", intercepts.effect, beta)
@@ -54,6 +56,7 @@ def _changes_of_active(
     slot: NDArray[np.intp],
     lost: Array,
     beta: Array,
+    height: int,
 ) -> tuple[Array, Array]:
     """Return the changes for rows with free multipliers, and those of the intercepts."""
     views = [_View(others, T, T.diagonal()) for others, T in zip(blocks.others, blocks.complements, strict=True)]
@@ -62,8 +65,8 @@ def _changes_of_active(
     step = lost[owner, slot] + np.einsum("ab,ab->a", intercepts.spread, beta[owner])
     force = np.empty(len(owner))
     first = np.searchsorted(owner, np.arange(len(lost) + 1))
-    for start in range(0, len(lost), ROWS_AT_A_TIME):
-        edges = first[start : start + ROWS_AT_A_TIME + 1]
+    for start in range(0, len(lost), height):
+        edges = first[start : start + height + 1]
         own, rows = slice(edges[0], edges[-1]), slice(start, start + len(edges) - 1)
         effect = effects.of(own)
         systems = _Systems(effect, effects.diagonal[own], intercepts.spread[own], intercepts.schur)

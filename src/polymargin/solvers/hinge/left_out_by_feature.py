@@ -23,11 +23,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin.coding import zero_sum_basis
+from polymargin.solvers.hinge.settings import LeftOutSettings
 
 Array = NDArray[np.float64]
-
-ENTRIES_AT_A_TIME = 2**23
-"""Numbers that may be held for the rows treated together."""
 
 
 def score_changes(
@@ -38,6 +36,7 @@ def score_changes(
     *,
     ridge: float,
     fit_intercept: bool,
+    tuning: LeftOutSettings,
 ) -> Array:
     """Return the changes (n, k) of the rows' own scores when each leaves.
 
@@ -48,8 +47,9 @@ def score_changes(
     lost : (n, k) minus the coefficients of the rows.
     ridge : epsilon.
     fit_intercept : whether there are intercepts.
+    tuning : see `LeftOutSettings`.
     """
-    kinds, kind = np.unique(np.round(direction, 12), axis=0, return_inverse=True)
+    kinds, kind = np.unique(np.round(direction, tuning.digits), axis=0, return_inverse=True)
     moments = [_Moments.of(features, place[kind == at]) for at in range(len(kinds))]
     hessian = _Hessian(moments, kinds, features.shape[1], ridge)
     intercepts = _Intercepts(hessian, moments, kinds) if fit_intercept else None
@@ -57,7 +57,7 @@ def score_changes(
     own = _own_directions(len(lost), place, direction @ basis)
     right = lost @ basis
     change = np.empty_like(lost)
-    height = max(1, ENTRIES_AT_A_TIME // hessian.entries_per_row)
+    height = max(1, tuning.feature_entries // hessian.entries_per_row)
     for first in range(0, len(lost), height):
         rows = slice(first, first + height)
         X = _dense(features[rows])

@@ -1,7 +1,5 @@
-"""The loop over methods: each takes the best point on within its budget, until one is within the tolerance."""
+"""The loop over methods: the policy names one and its budget, and it takes the best point so far on."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from polymargin.problems.hinge import HingePoint, HingeProblem
@@ -9,16 +7,16 @@ from polymargin.solvers.contract import (
     Accepted,
     Observer,
     Progress,
-    Record,
     Settings,
     Solution,
     Status,
     accepts_kinds,
 )
-from polymargin.solvers.policy import Policy, Stage
+from polymargin.solvers.hinge.state import State
+from polymargin.solvers.policy import Policy
 
-LEFT = (Status.STALLED, Status.WORK_LIMIT, Status.NUMERICAL_ERROR)
-"""Why a method is left for the next one; a limit of the user's ends the loop."""
+LIMITS = (Status.MAX_ITER, Status.TIME_LIMIT, Status.INTERRUPTED)
+"""Limits of the user's, which end the loop; for any other reason a method is left for the next one."""
 
 
 class Portfolio:
@@ -49,38 +47,19 @@ class Portfolio:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` by one method after the other until one reaches the tolerance."""
-        stages: Sequence[Stage] = self.policy.stages_of(self.solver, problem)
-        best: Solution[HingePoint] | None = None
+        chosen = self.policy.chosen(self.solver, problem)
         with Progress(settings, observer, method=self.name) as progress:
-            for stage in stages:
+            state = State(
+                problem, progress, start, self.policy.stagnation(), self.policy.gram_rows, self.policy.pace_rounds
+            )
+            for stage in self.policy.stages(state, chosen):
                 found = stage.method.solve(
-                    problem,
-                    self._within(settings, progress, stage),
-                    start=start if best is None else best.point,
-                    observer=_continued(progress),
+                    state.problem_of(stage),
+                    state.settings_of(stage),
+                    start=state.start,
+                    observer=state.observer_of(stage),
                 )
-                progress.take(found, stage.predicted)
-                if best is None or found.certificate.gap <= best.certificate.gap:
-                    best = found
-                if found.status not in LEFT or progress.out_of_time():
+                state.take(found, stage)
+                if found.status in LIMITS:
                     break
-            assert best is not None
-            return progress.finish(best.point, best.certificate)
-
-    @staticmethod
-    def _within(settings: Settings, progress: Progress, stage: Stage) -> Settings:
-        """Return the settings of a stage: what is left of iterations and time, and its budget of work."""
-        seconds = None if settings.time_limit is None else max(progress.seconds_left, 0.0)
-        iterations = max(settings.max_iter - progress.iteration, 0)
-        return replace(settings, max_iter=iterations, time_limit=seconds, work=stage.budget)
-
-
-def _continued(progress: Progress) -> Callable[[Record], None]:
-    """Return what records the iterations of a method behind those of the methods before it."""
-    before = progress.iteration
-
-    def note(record: Record) -> None:
-        progress.iteration = before + record.iteration
-        progress.record(record.primal, record.dual)
-
-    return note
+            return progress.finish(*state.conclusion())

@@ -5,9 +5,8 @@ from numpy.typing import NDArray
 
 from polymargin._native.relative import RelativeWorkingSet, cheapest_cycle
 from polymargin.problems.hinge import HingeProblem, polyhedral
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.inner_loop import Burst, check_curvature
 from polymargin.solvers.hinge.moves import class_arcs, coefficient_bounds, movable, own_class
-from polymargin.solvers.hinge.working_set import Burst, check_curvature
 
 
 class RelativeLoop:
@@ -18,18 +17,6 @@ class RelativeLoop:
     def __init__(self, problem: HingeProblem):
         self.problem = problem
         self.losses = polyhedral(problem.losses, "The loop of exchanges")
-
-    def start(self) -> NDArray[np.float64]:
-        """Return the point of zero coefficients."""
-        return self.losses.dual_of(np.zeros((self.losses.n_examples, self.losses.n_classes)))
-
-    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point within its bounds and with class sums of zero; the start if they cannot be had."""
-        dual = self.losses.within_bounds(dual)
-        if not self.problem.fit_intercept:
-            return dual
-        repaired = balanced(self.problem, dual)
-        return self.start() if repaired is None else repaired
 
     def extremes(
         self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
@@ -57,5 +44,5 @@ class RelativeLoop:
         gradient = np.ascontiguousarray((H - losses.offset * own_class(losses)).T)
         loop = RelativeWorkingSet(K, lower, upper, R, gradient, self.problem.fit_intercept)
         steps = loop.improve(burst.reduction, burst.max_steps)
-        check_curvature(loop.most_negative_curvature, K)
+        check_curvature(loop.most_negative_curvature, K, burst.negative_curvature)
         return losses.dual_of(R.T), steps

@@ -4,7 +4,7 @@
 
 The over-relaxed iteration of Douglas & Rachford (ADMM) on a state t takes the box and the rest in turns:
 
-    z = clip(t, 0, upper),   v = 2z - t,   x = argmin {the rest + rho/2 |x - v|^2},   t += RELAXATION (x - z).
+    z = clip(t, 0, upper),   v = 2z - t,   x = argmin {the rest + rho/2 |x - v|^2},   t += relaxation (x - z).
 
 x costs one product with one matrix, the same for all classes: ``xP = rho (K + rho I)^-1 (vP + 1 mu')``, mu such
 that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
@@ -14,46 +14,87 @@ After S. Boyd et al., Distributed optimization and statistical learning via the 
 multipliers, 2011, section 5.2.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram
+from polymargin.gram import DenseGram, as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
-
-RELAXATION = 1.9
-PENALTY = 0.7
-"""The penalty rho, as a multiple of its scale: see `_penalty`."""
-SINGLE_PRECISION = 1e-4
-"""Relative gap down to which steps in single precision are good enough."""
-FEWEST_STEPS, MOST_STEPS = 10, 30
-"""Between two certificates."""
-MAX_STEPS = 400
-STEPS, STEPS_A_DIGIT = 25, 25
-"""What a solution takes, about: steps, and more of them for every digit of the gap."""
-MAX_AT_ONCE = 2500
-"""Size up to which a matrix is inverted without a pause."""
-BLOCK_OPERATIONS = 2e10
-"""Of one stretch of the inversion: a small part of a second."""
+from polymargin.threads import large_products
 
 
-def seconds_to_split(n: int, k: int, tol: float) -> float:
-    """Return about how long a solution takes on one core."""
-    steps = STEPS - STEPS_A_DIGIT * np.log10(min(tol, 0.1))
-    seconds = n**3 / 8e10 + steps * 2.0 * n**2 * k / 5e10
-    return float(seconds if tol >= SINGLE_PRECISION else 2.0 * seconds)
+@dataclass(frozen=True, slots=True)
+class SplittingSettings:
+    """Tuning of the splitting; none of it changes what is certified.
+
+    Attributes
+    ----------
+    relaxation : of the steps.
+    penalty : rho, as a multiple of its scale: see `_penalty`.
+    single_precision : relative gap down to which steps in single precision are good enough.
+    fewest_steps, most_steps : between two certificates.
+    max_steps : beyond which a solution is given up.
+    steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
+    at_once : size up to which a matrix is inverted without a pause.
+    block_operations, block_widths : operations of one stretch of the inversion, a small part of a second, and the
+        least and largest width of its block.
+    rough : gap that the first steps reach.
+    look_ahead : part of the steps expected to be left that is taken before the next certificate.
+    least_ratio : of margins over variables to the kernel's scale.
+    inversion_cost : operations of products that the inversion of a matrix takes, as a multiple of its size cubed.
+    double_cost : factor by which all takes longer in double precision.
+    """
+
+    relaxation: float = 1.9
+    penalty: float = 0.7
+    single_precision: float = 1e-4
+    fewest_steps: int = 10
+    most_steps: int = 30
+    max_steps: int = 400
+    steps: int = 25
+    steps_per_digit: int = 25
+    at_once: int = 2500
+    block_operations: float = 2e10
+    block_widths: tuple[int, int] = (64, 400)
+    rough: float = 0.1
+    look_ahead: float = 0.7
+    least_ratio: float = 1e-6
+    inversion_cost: float = 0.3
+    double_cost: float = 2.0
+
+    def operations(self, n: int, k: int, steps: float, *, double: bool) -> float:
+        """Return the operations (products) of so many steps; the inversion counts as none of them."""
+        return (self.double_cost if double else 1.0) * steps * float(n) ** 2 * k
+
+    def operations_to_invert(self, n: int, *, double: bool) -> float:
+        """Return the operations (products) of the inversion."""
+        return (self.double_cost if double else 1.0) * self.inversion_cost * float(n) ** 3
+
+
+DEFAULTS = SplittingSettings()
+
+
+def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> float:
+    """Return the operations (products) that a solution takes, about."""
+    steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
+    double = tol < tuning.single_precision
+    return tuning.operations_to_invert(n, double=double) + tuning.operations(n, k, steps, double=double)
 
 
 class Splitting:
     """Over-relaxed steps to a fixed point, for box losses that see single scores on a matrix held in memory."""
 
     name = "splitting"
+
+    def __init__(self, tuning: SplittingSettings = DEFAULTS):
+        self.tuning = tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -65,15 +106,22 @@ class Splitting:
         return accepts_kinds(problem.gram, DenseGram)
 
     def solve(
-        self, problem: HingeProblem, settings: Settings, *, start: HingePoint, observer: Observer | None = None
+        self,
+        problem: HingeProblem,
+        settings: Settings,
+        *,
+        start: HingePoint | None = None,
+        observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` from the neighbourhood of `start`; stop where the rest would take too many steps."""
+        tuning = self.tuning
         with Progress(settings, observer, method=self.name) as progress:
-            point, best = start, problem.certify(start)
-            iterate = _Iterate(problem, start, np.float32 if settings.tol >= SINGLE_PRECISION else np.float64)
+            point = start or HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
+            best = problem.certify(point)
+            iterate = _SplittingIterate(problem, point, tuning, double=settings.tol < tuning.single_precision)
             if not iterate.prepare(progress):
                 return progress.finish(point, best)
-            steps, looks = MOST_STEPS, [(0, 1.0)]
+            steps, looks = tuning.most_steps, [(0, 1.0)]
             for _ in progress:
                 if not iterate.advance(steps, progress):
                     break
@@ -85,10 +133,10 @@ class Splitting:
                     break
                 looks.append((looks[-1][0] + steps, max(certificate.gap, 1e-16)))
                 to_go = _steps_to_go(looks, settings.tol)
-                if len(looks) > 2 and looks[-1][0] + to_go > MAX_STEPS:
+                if len(looks) > 2 and looks[-1][0] + to_go > tuning.max_steps:
                     progress.status = Status.STALLED
                     break
-                steps = int(np.clip(0.7 * to_go, FEWEST_STEPS, MOST_STEPS))
+                steps = int(np.clip(tuning.look_ahead * to_go, tuning.fewest_steps, tuning.most_steps))
             return progress.finish(point, best)
 
 
@@ -99,15 +147,16 @@ def _steps_to_go(looks: list[tuple[int, float]], tol: float) -> float:
     return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
 
 
-class _Iterate:
+class _SplittingIterate:
     """The state t (k, n), and the matrix that takes it on."""
 
-    def __init__(self, problem: HingeProblem, start: HingePoint, precision: type[np.float32] | type[np.float64]):
-        self.problem, self.losses, self.precision = problem, boxes(problem.losses, "Splitting"), precision
+    def __init__(self, problem: HingeProblem, start: HingePoint, tuning: SplittingSettings, *, double: bool):
+        self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
+        self.double, self.precision = double, np.float64 if double else np.float32
         self.intercept = start.intercept
         H = problem.gram.matmul(problem.coefficients(start.dual))
         margins = self.losses.margins(H + start.intercept)
-        self.rho = _penalty(problem, start.dual, margins)
+        self.rho = tuning.penalty * _penalty(problem, start.dual, margins, tuning.least_ratio)
         self.upper = self._transposed(self.losses.upper)
         self.t = self._transposed(start.dual + margins / self.rho)
 
@@ -116,14 +165,16 @@ class _Iterate:
 
     def prepare(self, progress: Progress) -> bool:
         """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
-        assert isinstance(self.problem.gram, DenseGram)
-        matrix: NDArray[Any] = self.problem.gram.matrix.astype(self.precision)
+        matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(self.precision)
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
-            if not invert(matrix, progress):
-                return False
+            progress.count("product", self.tuning.operations_to_invert(len(matrix), double=self.double))
+            with large_products(matrix.size):
+                inverted = invert(matrix, progress, self.tuning)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
+            return False
+        if not inverted:
             return False
         self.inverse = matrix
         self.of_ones = matrix.sum(axis=0)
@@ -132,16 +183,19 @@ class _Iterate:
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
-        rho, relaxation = self.precision(self.rho), self.precision(RELAXATION)
+        rho, relaxation = self.precision(self.rho), self.precision(self.tuning.relaxation)
         shift = self.precision(self.losses.offset / self.rho)
         for _ in range(steps):
             if progress.out_of_time():
                 return False
+            progress.count(
+                "product", self.tuning.operations(self.t.shape[1], self.t.shape[0], 1.0, double=self.double)
+            )
             z = np.clip(self.t, 0.0, self.upper)
             v = 2 * z - self.t
             mean = v.mean(axis=0)
             v -= mean
-            x = v @ self.inverse
+            x = np.ascontiguousarray(skinny_product(self.inverse, v.T).T)
             if self.problem.fit_intercept:
                 x -= np.outer(v @ (self.of_ones / self.total), self.of_ones)
             x *= rho
@@ -163,7 +217,9 @@ class _Iterate:
         return point, self.problem.certify(point, H)
 
 
-def _penalty(problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[np.float64]) -> float:
+def _penalty(
+    problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[np.float64], least: float
+) -> float:
     """Return rho: its scale is between the kernel's, and that of margins over variables.
 
     The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to 100.
@@ -171,20 +227,20 @@ def _penalty(problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[
     curvature = float(problem.gram.diagonal().mean())
     used = problem.losses.sizes > 0
     ratio = float(np.linalg.norm(margins[used])) / max(float(np.linalg.norm(dual)), 1e-300)
-    return PENALTY * curvature * float(np.sqrt(np.clip(ratio / curvature, 1e-6, 1.0)))
+    return curvature * float(np.sqrt(np.clip(ratio / curvature, least, 1.0)))
 
 
-def invert(matrix: NDArray, progress: Progress) -> bool:
+def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> bool:
     """Replace a positive definite matrix by its inverse, block by block; False if there is no time for it.
 
     The sweep operator: of the block p it makes ``-A_pp^-1``, of its columns ``A_ip A_pp^-1``, of the rest
     ``A_ij - A_ip A_pp^-1 A_pj``; when all blocks are swept, minus the inverse is left. Only the upper triangle is
     kept until then.
     """
-    if len(matrix) <= MAX_AT_ONCE:
+    if len(matrix) <= tuning.at_once:
         _invert_at_once(matrix)
         return True
-    blocks = _blocks(len(matrix))
+    blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
     for p in blocks:
         if progress.out_of_time():
             return False
@@ -198,7 +254,7 @@ def invert(matrix: NDArray, progress: Progress) -> bool:
         matrix[p, p.stop :] = solved[p.stop :].T
         matrix[p, p] = -corner
     np.negative(matrix, out=matrix)
-    _mirror(matrix)
+    _mirror(matrix, blocks)
     return True
 
 
@@ -209,16 +265,16 @@ def _invert_at_once(matrix: NDArray) -> None:
     if failed:
         raise scipy.linalg.LinAlgError("the matrix is not positive definite")
     potri(factor, lower=1, overwrite_c=1)
-    _mirror(matrix)
+    _mirror(matrix, _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths))
 
 
-def _mirror(matrix: NDArray) -> None:
+def _mirror(matrix: NDArray, blocks: list[slice]) -> None:
     """Copy what is above the diagonal to below it."""
-    for i in _blocks(len(matrix)):
+    for i in blocks:
         matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
         matrix[i.stop :, i] = matrix[i, i.stop :].T
 
 
-def _blocks(n: int) -> list[slice]:
-    width = int(np.clip(BLOCK_OPERATIONS / n**2, 64, 400))
+def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
+    width = int(np.clip(operations / n**2, *widths))
     return [slice(first, min(first + width, n)) for first in range(0, n, width)]

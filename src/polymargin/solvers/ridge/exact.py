@@ -21,6 +21,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.linear_algebra import dense
 from polymargin.solvers.ridge.class_qr import ClassQR, qr_per_class, weighted_systems
 from polymargin.solvers.ridge.settings import DEFAULTS, RidgeSettings
+from polymargin.threads import large_products
 
 Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -61,10 +62,14 @@ class NormalEquationsSolver:
         progress = Progress(settings, observer, method=self.name)
         progress.status = Status.STALLED  # a direct solution is as good as rounding lets it be
         known = self.class_qr
-        found = self._by_normal_equations(problem) if known is None else self._by_class_qr(known, problem)
+        found = (
+            self._by_normal_equations(problem, settings.tol)
+            if known is None
+            else self._by_class_qr(known, problem)
+        )
         return progress.finish(*found)
 
-    def _by_normal_equations(self, problem: NormalEquations) -> Certified:
+    def _by_normal_equations(self, problem: NormalEquations, tol: float) -> Certified:
         systems = _factorised(problem)
         worst = _worst_condition(systems)
         if worst < self.tuning.broken_down and self.rows is not None:
@@ -72,7 +77,10 @@ class NormalEquationsSolver:
         Z = _apply(systems, problem.targets())
         if worst < self.tuning.ill_conditioned and self.rows is not None:
             Z = _corrected(Z, self._residual, systems, self.tuning)
-        return Z, problem.certify(Z)
+        certificate = problem.certify(Z)
+        if not certificate.within(tol) and self.rows is not None:
+            return self._by_class_qr(qr_per_class(self.rows), problem)  # squares of a large offset hide the rest
+        return Z, certificate
 
     def _by_class_qr(self, class_qr: ClassQR, problem: NormalEquations) -> Certified:
         """Solve and certify by the factors of the rows: the normal equations are too ill-conditioned for both.
@@ -173,9 +181,11 @@ class Factorised:
 
 def factorise(matrix: NDArray[np.float64]) -> Factorised:
     """Factorise by Cholesky; where rounding has left no positive definite matrix, by its clipped eigenvalues."""
-    factor, failed = lapack.dpotrf(matrix, lower=1)
-    if failed:
-        values, vectors = scipy.linalg.eigh(matrix)
+    with large_products(matrix.size):
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        spectrum = scipy.linalg.eigh(matrix) if failed else None
+    if spectrum is not None:
+        values, vectors = spectrum
         least = values[-1] * len(values) * np.finfo(np.float64).eps
         values = np.maximum(values, least)
         return Factorised(lambda b: vectors @ ((vectors.T @ b) / values[:, None]), 0.0)
@@ -234,7 +244,8 @@ class SpectralSystem:
     @classmethod
     def of(cls, system: WeightedSystem, C: float) -> "SpectralSystem":
         """Decompose the rows."""
-        U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
+        with large_products(system.A.size):
+            U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
         return cls(U, s, Vt.T, C)
 
     def solution(self, right: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -135,6 +135,11 @@ def _through_moments(
                 leaving = side.factors[labels[at], r] * (rows.weights[part][at] if whole else 1.0)
                 leverage = leaving[:, None] * (axes**2 @ inverse)
                 fitted = axes @ (spectrum.target[:, None] * inverse)
+                if (leverage >= 1.0).any():
+                    raise ValueError(
+                        "X holds a row that alone determines its own score (its leverage is 1 to rounding), so "
+                        "that no score is left when it leaves: scale X, lower C, or use folds."
+                    )
                 scores[:, at, r] = ((fitted - leverage * signs[at, r, None]) / (1.0 - leverage)).T
         yield part, scores
         first = part.stop

@@ -114,7 +114,7 @@ def refine(
         while True:
             trial = point + length * step
             trial_value, gradient, trial_hessian = _model(sums_at(*trial), trial, ridge, C)
-            short = trial_value > enough - 1e-4 * length * decrease
+            short = trial_value > enough - tuning.sufficient_decrease * length * decrease
             if not short.any() or length.min() < tuning.shortest_step:
                 break
             length = np.where(short, 0.5 * length, length)

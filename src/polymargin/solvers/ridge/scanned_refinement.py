@@ -32,7 +32,7 @@ PANEL = 12
 
 
 class Lists(NamedTuple):
-    """Lists of the rows, one list a problem, whose errors may have either sign.
+    """Lists of the rows, one list per problem, whose errors may have either sign.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ def _scan_range(
 ) -> tuple[NDArray[np.float64], list[Lists]]:
     """Return the sums (5, width) and lists of rows, numbered from `start`; fill in which are `within` a margin."""
     width = tables[0].shape[1]
-    height = min(len(within), max(tuning.scan_height, tuning.scan_bytes // (8 * max(1, len(V)))))
+    height = min(len(within), max(tuning.scan_height, tuning.scan_bytes // (V.itemsize * max(1, len(V)))))
     room = np.empty((tuning.scan_height, width)), np.empty((2, tuning.scan_height, 4), dtype=np.int64)
     sums, lists = np.zeros((5, width)), [Lists.empty(width, 2 * height)]
     for chunk, B in replace(rows, chunk_rows=height).features():

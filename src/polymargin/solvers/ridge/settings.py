@@ -19,6 +19,7 @@ class RidgeSettings:
     panel : columns that an orthogonal factorisation takes at a time.
     kept_bytes : memory for features or for class moments up to which they are kept instead of computed again.
     newton_steps : limit of the steps of a refinement.
+    sufficient_decrease : part of the decrease that the gradient promises which a step must make.
     shortest_step : fraction of a Newton step below which a line search gives up.
     thinned_rows : rows of the sample from which a refinement of more rows starts.
     scanned_rows : number of rows from which on scores are scanned instead of kept.
@@ -38,6 +39,7 @@ class RidgeSettings:
     panel: int = 32
     kept_bytes: int = 2**27
     newton_steps: int = 100
+    sufficient_decrease: float = 1e-4
     shortest_step: float = 1e-9
     thinned_rows: int = 20_000
     scanned_rows: int = 80_000

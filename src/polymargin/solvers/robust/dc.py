@@ -15,7 +15,7 @@ P. T. (2018). Accelerating the DC algorithm for smooth functions. Mathematical P
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,18 @@ from polymargin.solvers.contract import (
     Status,
     accepts_kinds,
 )
-from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.interior_point import InteriorSequence
 from polymargin.solvers.robust.proximal_newton import ProximalNewton
 from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
+
+
+class ConvexSolver(Solver, Protocol):
+    """A solver of the convex steps."""
+
+    @property
+    def starts_at_bounds(self) -> bool:
+        """Whether the solution of a step is a good start of the next; else that is a vertex."""
+        ...
 
 
 class DCAlgorithm:
@@ -43,11 +52,8 @@ class DCAlgorithm:
 
     name = "dc_algorithm"
 
-    def __init__(self, convex: Solver, max_steps: int):
-        self.convex = convex
-        self.max_steps = max_steps
-        # then the solution of a step is the start of the next
-        self.go_on = getattr(convex, "starts_at_bounds", False)
+    def __init__(self, convex: ConvexSolver, max_steps: int, tuning: RobustSettings = DEFAULTS):
+        self.convex, self.max_steps, self.tuning = convex, max_steps, tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -77,16 +83,18 @@ class DCAlgorithm:
                 exactly = bool(np.isneginf(problem.truncation))
                 constant = problem.constant_of(tangent)
                 while True:
-                    step_settings = _step_settings(settings, progress, constant, previous, exactly=exactly)
+                    step_settings = _step_settings(
+                        settings, progress, constant, previous, self.tuning, exactly=exactly
+                    )
                     step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
                     reached = RobustPoint(step.point, tangent)
                     here: Any = _scores_of(problem, reached)
-                    ahead: Any = here if previous is None else here.boosted(problem, previous)
-                    off_by = 0.1 * settings.tol * max(1.0, abs(here.objective)) / n_pairs
+                    ahead: Any = here if previous is None else here.boosted(problem, previous, self.tuning.boosts)
+                    off_by = self.tuning.step_share * settings.tol * max(1.0, abs(here.objective)) / n_pairs
                     following: Any = problem.linearise(ahead.F, tangent, off_by)
                     settled = problem.is_repeated(following, tangent)
-                    warm = step.point if self.go_on else problem.vertices(following)
-                    if exactly or not settled or step.certificate.within(0.1 * settings.tol):
+                    warm = step.point if self.convex.starts_at_bounds else problem.vertices(following)
+                    if exactly or not settled or step.certificate.within(self.tuning.step_share * settings.tol):
                         break
                     exactly = True
                 if step.status is not Status.SOLVED and previous is not None:
@@ -103,7 +111,7 @@ class DCAlgorithm:
             return progress.finish(point, problem.certify(point))
 
 
-def convex_solver(problem: RobustProblem, tuning: RobustSettings = DEFAULTS) -> Solver:
+def convex_solver(problem: RobustProblem, tuning: RobustSettings = DEFAULTS) -> ConvexSolver:
     """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
 
     Smooth losses always go to the interior point, on as many features as the kernel's rank needs.
@@ -112,25 +120,31 @@ def convex_solver(problem: RobustProblem, tuning: RobustSettings = DEFAULTS) -> 
     at_most = tuning.interior_point_unknowns // (n_classes - 1)
     smooth = problem.loss != "hinge"
     if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):
-        return InteriorPoint()
+        return InteriorSequence()
     most = min(max(gram.n // 4, tuning.small_problem // (n_classes - 1)), at_most, gram.n + 1)
     factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most)
-    return InteriorPoint(factor) if factor.shape[1] < most or smooth else ProximalNewton(tuning)
+    return InteriorSequence(factor) if factor.shape[1] < most or smooth else ProximalNewton(tuning)
 
 
 def _step_settings(
-    settings: Settings, progress: Progress, constant: float, previous: Any, *, exactly: bool
+    settings: Settings,
+    progress: Progress,
+    constant: float,
+    previous: Any,
+    tuning: RobustSettings,
+    *,
+    exactly: bool,
 ) -> Settings:
     """Return when to stop a convex step: after most of its descent from the `previous` scores, or exactly.
 
     The step's objective is that of the algorithm less the `constant` of its tangent.
     """
-    tol, reference = 0.1 * settings.tol, None
+    tol, reference = tuning.step_share * settings.tol, None
     if not exactly and previous is None:
-        tol = max(tol, DEFAULTS.start_tol)
+        tol = max(tol, tuning.start_tol)
     elif not exactly and previous is not None:
         reference = previous.objective - constant
-    left = None if settings.time_limit is None else max(progress.seconds_left, 1e-3)
+    left = None if settings.time_limit is None else max(progress.seconds_left, tuning.shortest_limit)
     return Settings(tol, settings.max_iter, left, reference)
 
 
@@ -143,10 +157,10 @@ def _scores_of(problem: RobustProblem | PartitionedRobust, point: RobustPoint) -
     return _Scores(R, F - point.step.intercept, F, objective)
 
 
-def _farthest(objective_at: Callable[[float], float], objective: float) -> float:
+def _farthest(objective_at: Callable[[float], float], objective: float, boosts: tuple[float, ...]) -> float:
     """Return the multiple of a step up to which the objective falls beyond its end; zero for none."""
     best = 0.0
-    for length in DEFAULTS.boosts:
+    for length in boosts:
         value = objective_at(length)
         if value >= objective:
             break
@@ -163,7 +177,7 @@ class _Scores:
     F: NDArray[np.float64]
     objective: float
 
-    def boosted(self, problem: RobustProblem, previous: "_Scores") -> "_Scores":
+    def boosted(self, problem: RobustProblem, previous: "_Scores", boosts: tuple[float, ...]) -> "_Scores":
         """Return the point beyond this one, on the line from the `previous`, up to which the objective falls."""
         dR, dH, dF = self.R - previous.R, self.H - previous.H, self.F - previous.F
         square, linear, constant = np.vdot(dR, dH), np.vdot(self.R, dH), np.vdot(self.R, self.H)
@@ -172,7 +186,7 @@ class _Scores:
             penalty = 0.5 * float(constant + 2.0 * length * linear + length**2 * square)
             return penalty + problem.truncated_losses(self.F + length * dF)
 
-        best = _farthest(objective_at, self.objective)
+        best = _farthest(objective_at, self.objective, boosts)
         if best == 0.0:
             return self
         return _Scores(self.R + best * dR, self.H + best * dH, self.F + best * dF, objective_at(best))
@@ -194,7 +208,9 @@ class _PartitionedScores:
         """Evaluate weights and intercept."""
         return cls(W, intercept, *problem.evaluate(W, intercept))
 
-    def boosted(self, problem: PartitionedRobust, previous: "_PartitionedScores") -> "_PartitionedScores":
+    def boosted(
+        self, problem: PartitionedRobust, previous: "_PartitionedScores", boosts: tuple[float, ...]
+    ) -> "_PartitionedScores":
         """Return the point beyond this one, on the line from the `previous`, up to which the objective falls."""
 
         def beyond(length: float) -> "_PartitionedScores":
@@ -203,5 +219,5 @@ class _PartitionedScores:
                 problem, W, self.intercept + length * (self.intercept - previous.intercept)
             )
 
-        best = _farthest(lambda length: beyond(length).objective, self.objective)
+        best = _farthest(lambda length: beyond(length).objective, self.objective, boosts)
         return beyond(best) if best else self

@@ -25,7 +25,7 @@ from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.hinge import HingePoint, HingeProblem, simplices
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge._slots import Array, SimplexSlots, row_sums
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
 
@@ -127,7 +127,7 @@ class _Model:
 
 def _proximal_step(model: _Model, state: _State, sigma: float, progress: Progress) -> tuple[_State | None, int]:
     """Solve one proximal step by Newton's method with a line search; None if it fails."""
-    centre, R, H, b = state.alpha, state.R, state.H, state.intercept
+    centre, R, H, b, tuning = state.alpha, state.R, state.H, state.intercept, model.tuning
     alpha, value = _envelope(model, centre, sigma, R, H, b)
     scale = float(np.abs(model.slots.weight).sum())
     for step in range(1, model.tuning.newton_steps + 1):
@@ -138,7 +138,9 @@ def _proximal_step(model: _Model, state: _State, sigma: float, progress: Progres
         error = float(np.abs(residual).sum()) + float(np.abs((residual - R).sum(axis=0)).sum()) * bool(
             model.basis.size
         )
-        if error <= max(1e-2 * moved, 1e-15 * scale) * (0.1 if step > 1 else 1e-2):
+        if error <= max(tuning.inexact * moved, 1e-15 * scale) * (
+            tuning.later_inexact if step > 1 else tuning.first_inexact
+        ):
             return _State(alpha, R, H, b), step
         direction = _newton_direction(model, alpha, R, H, residual, sigma)
         if direction is None:
@@ -151,10 +153,10 @@ def _proximal_step(model: _Model, state: _State, sigma: float, progress: Progres
         while True:
             trial = (R + length * dR, H + length * dH, b + length * db)
             alpha, trial_value = _envelope(model, centre, sigma, *trial)
-            if trial_value <= value + 1e-4 * length * slope + 1e-13 * max(1.0, abs(value)):
+            if trial_value <= value + tuning.sufficient_decrease * length * slope + 1e-13 * max(1.0, abs(value)):
                 break
             length *= 0.5
-            if length < 1e-6:
+            if length < tuning.shortest_step:
                 return None, step
         (R, H, b), value = trial, trial_value
     return None, model.tuning.newton_steps
@@ -240,11 +242,12 @@ def project_on_simplices(points: Array, sizes: Array) -> Array:
 
 def _low_rank_start(model: _Model, settings: Settings) -> HingePoint:
     """Solve the problem roughly on the leading part of the kernel, and move what is nearly zero to zero."""
-    problem, slots = model.problem, model.slots
-    rank = max(2, min(problem.gram.n, model.tuning.start_unknowns // (problem.losses.n_classes - 1)))
+    problem, slots, tuning = model.problem, model.slots, model.tuning
+    rank = max(2, min(problem.gram.n, tuning.start_unknowns // (problem.losses.n_classes - 1)))
     rough = replace(problem, gram=FeatureGram(pivoted_cholesky(problem.gram, rank)))
-    solution = InteriorPoint().solve(rough, Settings(max(1e-4, settings.tol), 60, settings.time_limit))
+    rough_settings = Settings(max(tuning.start_gap, settings.tol), tuning.start_iterations, settings.time_limit)
+    solution = InteriorPoint().solve(rough, rough_settings)
     alpha = slots.from_dual(solution.point.dual)
-    alpha = np.where(alpha < 1e-3 * slots.weight[:, None], 0.0, alpha)
+    alpha = np.where(alpha < tuning.start_zero * slots.weight[:, None], 0.0, alpha)
     alpha *= (slots.weight / row_sums(alpha))[:, None]
     return HingePoint(slots.to_dual(alpha), solution.point.intercept)

@@ -10,8 +10,9 @@ from polymargin.problems.shared import SharedPoint, SharedProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
 from polymargin.solvers.shared.bounded import bounded_quadratic
+from polymargin.solvers.shared.extrapolation import Anderson
 from polymargin.solvers.shared.relation_step import relation_step
-from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
 class AlternationSolver:
@@ -24,12 +25,21 @@ class AlternationSolver:
     ----------
     base_step : the W-steps of the problem's data; made anew where None. Problems that differ in C, the penalty
         or the relations may share one.
+    extrapolated : whether rounds start from an extrapolation of those before, where that lowers the objective.
+        Constraints are not in its way: the M-step at the end of a round keeps them.
+    tuning : see `SharedSettings`.
     """
 
     name = "alternation"
 
-    def __init__(self, base_step: BaseStep | None = None):
-        self.base_step = base_step
+    def __init__(
+        self,
+        base_step: BaseStep | None = None,
+        *,
+        extrapolated: bool = False,
+        tuning: SharedSettings = DEFAULTS,
+    ):
+        self.base_step, self.extrapolated, self.tuning = base_step, extrapolated, tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -44,49 +54,67 @@ class AlternationSolver:
         observer: Observer | None = None,
     ) -> Solution[SharedPoint]:
         """Alternate from the relation matrix `start` (the identity by default)."""
-        base_step = make_base_step(problem.tasks) if self.base_step is None else self.base_step
+        base_step = make_base_step(problem.tasks, self.tuning) if self.base_step is None else self.base_step
         shape = problem.relations.lower.shape
+        point = SharedPoint(np.zeros((len(problem.tasks.cross), shape[0])), np.zeros(shape))
         if problem.is_convex and problem.relation_penalty >= problem.penalty_at_zero:
-            point = SharedPoint(np.zeros((len(problem.tasks.cross), shape[0])), np.zeros(shape))
             return Progress(settings, method=self.name).finish(point, problem.certify(point))
         M = problem.relations.clip(np.eye(*shape) if start is None else start)
-        W, multiplier = None, None
+        point = SharedPoint(point.W, M)
+        extrapolate = Anderson(self.tuning.rounds_mixed if self.extrapolated else 0)
         with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 try:
-                    W = base_step.solve(M, problem.C, problem.formulation, W)
-                    Q, R = base_step.relation_terms(W)
-                    M, multiplier = relation_step(Q, R, problem.relation_penalty / problem.C, problem.relations)
+                    reached = round_of_steps(
+                        problem, base_step, M, point.W if progress.history else None, self.tuning
+                    )
+                    measured = problem.measure(reached, *base_step.residual(reached.W, reached.M, problem.C))
+                    failed = extrapolate.has_mixed and measured.primal > progress.history[-1].primal
                 except np.linalg.LinAlgError:
-                    progress.status = Status.NUMERICAL_ERROR
+                    failed = True
+                    if not extrapolate.has_mixed:
+                        progress.status = Status.NUMERICAL_ERROR
+                        break
+                if failed:
+                    M = point.M
+                    extrapolate.forget()
+                    continue
+                point = reached
+                progress.record(measured.primal, measured.dual)
+                if measured.gap <= settings.tol and problem.formulation == "original":
                     break
-                if problem.relations.is_free and problem.formulation == "original":
-                    W, M = balance(W, M, problem.relation_penalty)
-                if self._has_converged(problem, base_step, SharedPoint(W, M, multiplier), progress):
-                    break
-                if has_stalled(progress):
+                if has_stalled(progress, self.tuning.stalled_rounds):
                     progress.status = Status.STALLED
                     break
-            if W is None:
-                W = np.zeros((len(problem.tasks.cross), shape[0]))
-            point = SharedPoint(base_step.restore(W), M, multiplier)
+                M = extrapolate(M, point.M)
+            point = SharedPoint(base_step.restore(point.W), point.M, point.multiplier)
             return progress.finish(point, problem.certify(point))
 
-    @staticmethod
-    def _has_converged(
-        problem: SharedProblem, base_step: BaseStep, point: SharedPoint, progress: Progress
-    ) -> bool:
-        """Record the round and tell whether the certificate of this point would be within the tolerance."""
-        measured = problem.measure(point, *base_step.residual(point.W, point.M, problem.C))
-        progress.record(measured.primal, measured.dual)
-        return measured.gap <= progress.settings.tol and problem.formulation == "original"
+
+def round_of_steps(
+    problem: SharedProblem,
+    base_step: BaseStep,
+    M: NDArray[np.float64],
+    W: NDArray[np.float64] | None = None,
+    tuning: SharedSettings = DEFAULTS,
+) -> SharedPoint:
+    """Return what a W-step from M and an M-step lead to, W in the coordinates of `base_step`.
+
+    An iterative W-step begins at `W`.
+    """
+    W = base_step.solve(M, problem.C, problem.formulation, W)
+    Q, R = base_step.relation_terms(W)
+    M, multiplier = relation_step(Q, R, problem.relation_penalty / problem.C, problem.relations, tuning)
+    if problem.relations.is_free and problem.formulation == "original":
+        W, M = balance(W, M, problem.relation_penalty)
+    return SharedPoint(W, M, multiplier)
 
 
-def has_stalled(progress: Progress) -> bool:
-    """Tell whether the last `DEFAULTS.stalled_rounds` have not lowered the objective by more than rounding."""
-    if len(progress.history) <= DEFAULTS.stalled_rounds:
+def has_stalled(progress: Progress, rounds: int) -> bool:
+    """Tell whether the last `rounds` have not lowered the objective by more than rounding."""
+    if len(progress.history) <= rounds:
         return False
-    before, now = progress.history[-1 - DEFAULTS.stalled_rounds].primal, progress.history[-1].primal
+    before, now = progress.history[-1 - rounds].primal, progress.history[-1].primal
     return bool(before - now <= np.finfo(np.float64).eps * abs(now))
 
 
@@ -101,11 +129,15 @@ def alternate_side_by_side(
     C, relations = problems[0].C, problems[0].relations
     kappas = np.array([problem.relation_penalty / C for problem in problems])[:, None, None]
     M: NDArray = relations.clip(starts)
+    W = np.zeros((len(problems), base_step.cross.shape[0], M.shape[1]))
     for at_round in range(n_rounds):
         W = base_step.solve(M, C, "original")
         Q, R = base_step.relation_terms(W)
         Q = Q + kappas * np.eye(Q.shape[-1])
-        previous, M = M, np.linalg.solve(Q, R)
+        try:
+            previous, M = M, np.linalg.solve(Q, R)
+        except np.linalg.LinAlgError:
+            break  # rounding has made an M-step singular: the rounds before count
         outside: NDArray[np.bool_] = np.any((relations.lower > M) | (relations.upper < M), axis=(1, 2))
         for at in np.flatnonzero(outside):
             # the bounds that the neighbour has just met, or those of the last round

@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.shared import Formulation, TaskMoments
-from polymargin.solvers.linear_algebra import conjugate_gradients
+from polymargin.solvers.linear_algebra import conjugate_gradients, solve_positive
 from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
@@ -138,7 +138,7 @@ class GroupedBaseStep:
         q, b = right.shape
         if q * b <= self.tuning.dense_unknowns:
             system = sum(np.kron(gram, mix) for gram, mix in zip(grams, mixes, strict=True)) + np.eye(q * b) / C
-            return scipy.linalg.solve(system, right.ravel(), assume_a="pos").reshape(q, b)
+            return solve_positive(system, right.ravel()).reshape(q, b)
 
         def apply(W: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.matmul(grams, np.matmul(W, mixes)).sum(axis=0) + W / C
@@ -150,9 +150,10 @@ class GroupedBaseStep:
             return self.vectors @ ((self.vectors.T @ residual @ rotation) / divisor) @ rotation.T
 
         tolerance = self.tuning.cg_tolerance * float(np.linalg.norm(right))
-        return conjugate_gradients(
+        solution, _ = conjugate_gradients(
             apply, precondition, right, start=start, tolerance=tolerance, max_steps=self.tuning.cg_steps
         )
+        return solution
 
     def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ``W'A_l'A_l W`` of every task and ``W'A'Y``."""
@@ -170,7 +171,7 @@ class GroupedBaseStep:
         """Return the ridge solutions of the tasks, each on its own rows."""
         ridge = np.eye(len(self.values)) / C
         columns = [
-            scipy.linalg.solve(np.tensordot(member, self.tasks.grams, axes=1) + ridge, right, assume_a="pos")
+            solve_positive(np.tensordot(member, self.tasks.grams, axes=1) + ridge, right)
             for member, right in zip(self.tasks.member.T, self.tasks.cross.T, strict=True)
         ]
         return np.column_stack(columns)

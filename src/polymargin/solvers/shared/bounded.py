@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin._native.pivoting import pivot
-from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
 def bounded_quadratic(
@@ -18,6 +18,7 @@ def bounded_quadratic(
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
     start: NDArray[np.float64] | None = None,
+    tuning: SharedSettings = DEFAULTS,
 ) -> NDArray[np.float64]:
     """Return the columns m_l of ``argmin 1/2 m'Q_l m - r_l'm``, ``lower_l <= m <= upper_l``.
 
@@ -28,6 +29,7 @@ def bounded_quadratic(
     Q : (b, b), one positive definite matrix for all programs, or (p, b, b).
     R, lower, upper : (b, p), one column per program.
     start : (b, p) the solution of a similar program, which is at the bounds that are tried first.
+    tuning : see `SharedSettings`.
     """
     if Q.ndim == 2:
         M = scipy.linalg.cho_solve(scipy.linalg.cho_factor(Q, check_finite=False), R, check_finite=False)
@@ -44,7 +46,7 @@ def bounded_quadratic(
         sides, free = np.empty((2, b), dtype=np.intc), np.empty(b, dtype=np.intp)
         work = np.empty((b, b))
         solved = pivot(
-            matrices, right, low, high, solution, sides, work, free, DEFAULTS.pivot_patience, DEFAULTS.pivot_rounds
+            matrices, right, low, high, solution, sides, work, free, tuning.pivot_patience, tuning.pivot_rounds
         )
         if solved < len(outside):
             raise np.linalg.LinAlgError("a bounded quadratic program is not positive definite")

@@ -8,13 +8,17 @@ from numpy.typing import NDArray
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.shared.alternation import has_stalled
-from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
+from polymargin.threads import large_products
 
 
 class ProximalGradient:
     """FISTA (Beck & Teboulle 2009) with gradient restarts (O'Donoghue & Candes 2015)."""
 
     name = "proximal_gradient"
+
+    def __init__(self, tuning: SharedSettings = DEFAULTS):
+        self.tuning = tuning
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -33,7 +37,7 @@ class ProximalGradient:
         step = 1.0 / (problem.C * float(np.linalg.norm(scaled.T @ scaled, 2)))  # h'' is at most 1
         Z = np.zeros((problem.A.shape[1], problem.signs.shape[1])) if start is None else start.copy()
         ahead, momentum = Z, 1.0
-        with Progress(settings, observer, method=self.name) as progress:
+        with large_products(problem.A.size), Progress(settings, observer, method=self.name) as progress:
             for iteration in progress:
                 margins = problem.signs * (problem.A @ ahead)
                 moved = shrink(ahead + step * problem.pull(problem.slopes(margins)), step * problem.radius)
@@ -42,15 +46,21 @@ class ProximalGradient:
                 following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2
                 ahead = moved + (momentum - 1.0) / following * (moved - Z)
                 Z, momentum = moved, following
-                if iteration % DEFAULTS.check_every == 0:
+                if iteration % self.tuning.check_every == 0:
                     certificate = problem.certify(Z)
                     progress.record(certificate.primal, certificate.dual)
                     if certificate.gap <= settings.tol:
                         break
-                    if has_stalled(progress):
+                    if has_stalled(progress, self.tuning.stalled_rounds) or is_crawling(progress, self.tuning):
                         progress.status = Status.STALLED
                         break
             return progress.finish(Z, problem.certify(Z))
+
+
+def is_crawling(progress: Progress, tuning: SharedSettings) -> bool:
+    """Tell whether the second half of many iterations has not even halved the gap, which it should quarter."""
+    gaps = [record.gap for record in progress.history[len(progress.history) // 2 :]]
+    return progress.iteration >= tuning.patient_iterations and min(gaps) > 0.5 * gaps[0]
 
 
 def shrink(Z: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:

@@ -6,11 +6,15 @@ from numpy.typing import NDArray
 
 from polymargin.relations import RelationSet
 from polymargin.solvers.shared.bounded import bounded_quadratic
-from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
 def relation_step(
-    Q: NDArray[np.float64], R: NDArray[np.float64], kappa: float, relations: RelationSet
+    Q: NDArray[np.float64],
+    R: NDArray[np.float64],
+    kappa: float,
+    relations: RelationSet,
+    tuning: SharedSettings = DEFAULTS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Return the optimal M (b, p), and the multiplier of ``M psd`` where that is asked.
 
@@ -22,15 +26,19 @@ def relation_step(
     if (relations.lower == relations.upper).all():
         return relations.lower, None
     if relations.psd:
-        return semidefinite_step(Q, R, kappa, relations)
+        return semidefinite_step(Q, R, kappa, relations, tuning)
     if relations.symmetric:
-        return symmetric_step(Q, R, kappa, relations), None
+        return symmetric_step(Q, R, kappa, relations, tuning), None
     ridge = kappa * np.eye(len(R))
-    return bounded_quadratic(Q + ridge, R, relations.lower, relations.upper), None
+    return bounded_quadratic(Q + ridge, R, relations.lower, relations.upper, tuning=tuning), None
 
 
 def symmetric_step(
-    Q: NDArray[np.float64], R: NDArray[np.float64], kappa: float, relations: RelationSet
+    Q: NDArray[np.float64],
+    R: NDArray[np.float64],
+    kappa: float,
+    relations: RelationSet,
+    tuning: SharedSettings = DEFAULTS,
 ) -> NDArray[np.float64]:
     """Return the optimal symmetric M: ``QM + MQ + 2 kappa M = R + R'``, or a program in its triangle."""
     values, vectors = scipy.linalg.eigh(Q)
@@ -46,13 +54,17 @@ def symmetric_step(
     half = entries[:, here] + entries[:, there] * off_diagonal
     triangle = half[here] + half[there] * off_diagonal[:, None]
     linear = (R[rows, columns] + R[columns, rows] * off_diagonal)[:, None]
-    solution = bounded_quadratic(triangle, linear, lower, upper)[:, 0]
+    solution = bounded_quadratic(triangle, linear, lower, upper, tuning=tuning)[:, 0]
     M[rows, columns] = M[columns, rows] = solution
     return M
 
 
 def semidefinite_step(
-    Q: NDArray[np.float64], R: NDArray[np.float64], kappa: float, relations: RelationSet
+    Q: NDArray[np.float64],
+    R: NDArray[np.float64],
+    kappa: float,
+    relations: RelationSet,
+    tuning: SharedSettings = DEFAULTS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the optimal positive semi-definite M within the bounds, and its multiplier.
 
@@ -60,7 +72,7 @@ def semidefinite_step(
     semi-definite, where there are bounds another within them, and the quadratic is minimised exactly in the
     eigenbasis of Q, so that its condition matters little.
     """
-    free = symmetric_step(Q, R, kappa, relations)
+    free = symmetric_step(Q, R, kappa, relations, tuning)
     if np.linalg.eigvalsh(free)[0] >= 0:
         return free, np.zeros_like(free)
     values, vectors = scipy.linalg.eigh(Q)
@@ -70,7 +82,7 @@ def semidefinite_step(
     prices = [np.zeros_like(free) for _ in projections]  # scaled multipliers
     rho = 2.0 * np.sqrt((values[0].clip(0.0) + kappa) * (values[-1] + kappa))
     scale = max(1.0, float(np.abs(free).max()))
-    for iteration in range(DEFAULTS.admm_iterations):
+    for iteration in range(tuning.admm_iterations):
         targets = sum((copy - price for copy, price in zip(copies, prices, strict=True)), np.zeros_like(free))
         M = _sylvester(values, vectors, right + rho * targets, 2.0 * kappa + len(copies) * rho)
         previous = copies
@@ -78,10 +90,10 @@ def semidefinite_step(
         prices = [price + M - copy for price, copy in zip(prices, copies, strict=True)]
         apart = max(float(np.abs(M - copy).max()) for copy in copies)
         moved = max(float(np.abs(new - old).max()) for new, old in zip(copies, previous, strict=True))
-        if max(apart, moved) <= DEFAULTS.admm_tolerance * scale:
+        if max(apart, moved) <= tuning.admm_tolerance * scale:
             break
-        if iteration % 50 == 49 and iteration < DEFAULTS.admm_iterations // 2:
-            factor = float(np.clip(np.sqrt(apart / max(moved, 1e-300)), 0.2, 5.0))
+        if (iteration + 1) % tuning.admm_adapted == 0 and iteration < tuning.admm_iterations // 2:
+            factor = float(np.clip(np.sqrt(apart / max(moved, 1e-300)), *tuning.admm_factors))
             rho, prices = rho * factor, [price / factor for price in prices]
     return copies[0], -rho * prices[0]
 

@@ -10,15 +10,22 @@ class SharedSettings:
     Attributes
     ----------
     stalled_rounds : rounds without progress after which the alternation stops.
+    rounds_mixed : differences of rounds that an extrapolation mixes.
+    descent_steps, descent_memory : limit of the steps of L-BFGS-B, and how many it remembers.
     dense_unknowns : unknowns up to which a W-step of one-vs-one is one dense system.
     cg_tolerance, cg_steps : relative residual and limit of the conjugate gradients of larger W-steps.
     pivot_patience : full exchanges of an M-step allowed without a drop in the number of variables beyond a bound.
     pivot_rounds : limit of the rounds of exchanges.
     admm_tolerance, admm_iterations : relative change and limit of semidefinite M-steps.
+    admm_adapted, admm_factors : steps after which their penalty is adapted, and the least and largest factor.
     check_every : proximal gradient iterations between two certificates.
+    patient_iterations : of the proximal gradient, before its pace is judged.
     """
 
     stalled_rounds: int = 50
+    rounds_mixed: int = 10
+    descent_steps: int = 10_000
+    descent_memory: int = 20
     dense_unknowns: int = 400
     cg_tolerance: float = 1e-12
     cg_steps: int = 2_000
@@ -26,7 +33,10 @@ class SharedSettings:
     pivot_rounds: int = 10_000
     admm_tolerance: float = 1e-13
     admm_iterations: int = 20_000
+    admm_adapted: int = 50
+    admm_factors: tuple[float, float] = (0.2, 5.0)
     check_every: int = 10
+    patient_iterations: int = 5_000
 
 
 DEFAULTS = SharedSettings()

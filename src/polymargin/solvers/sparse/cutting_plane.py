@@ -221,7 +221,7 @@ def _zero_point(problem: SparseProblem) -> SparsePoint:
 
 
 def largest_penalty_weight(
-    problem: SparseProblem, *, tol: float = 1e-10, max_iter: int = 1000, tuning: CuttingSettings = DEFAULTS
+    problem: SparseProblem, *, tol: float = 1e-10, tuning: CuttingSettings = DEFAULTS
 ) -> float:
     """Return lambda_max: W = 0 is optimal exactly if ``1/C >= lambda_max``; 0 if no variable ever enters.
 
@@ -244,12 +244,12 @@ def largest_penalty_weight(
     highs.addCol(1.0, 0.0, highspy.kHighsInf, 0, [], [])
     lower, unit = 0.0, float(penalty.polars(G, above=0.0).max())
     upper = unit
-    for _ in range(max_iter):
+    for _ in range(tuning.max_rounds_at_zero):
         polars = penalty.polars(G, above=lower)
         upper = min(upper, max(float(polars.max()), lower))
         if upper <= lower * (1.0 + tol):
             break
-        violated = _largest(polars, lower * (1.0 + 0.1 * tol), tuning.new_cuts)
+        violated = _largest(polars, lower * (1.0 + tuning.cut_share * tol), tuning.new_cuts)
         atoms = master.cuts.unknown(penalty.best_atoms(G, violated))
         if not len(atoms.variables):
             break

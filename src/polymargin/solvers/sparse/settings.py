@@ -12,6 +12,8 @@ class CuttingSettings:
     Attributes
     ----------
     violated : relative excess of a polar over 1 that makes a cut.
+    cut_share : part of the tolerance by which a polar must exceed the largest known one to make a cut, in the
+        search for the largest penalty weight; `max_rounds_at_zero` limits its rounds.
     new_cuts : cuts added at a time: the most violated ones.
     spare_cuts : slack cuts that are kept when C changes.
     spare_tangents : slack cuts that are kept between two rounds, where the penalty has no price rule.
@@ -30,6 +32,8 @@ class CuttingSettings:
     """
 
     violated: float = 1e-9
+    cut_share: float = 0.1
+    max_rounds_at_zero: int = 1000
     new_cuts: int = 100
     spare_cuts: int = 200
     spare_tangents: int = 500

@@ -1,4 +1,4 @@
-"""What a loss adds to the decomposition: feasible points, violating examples, steps on a working set."""
+"""What a loss adds to the decomposition: violating examples, and steps on a working set."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """How long one stretch of native work lasts: until the violation has fallen by a factor, or so many steps."""
+    """How long one stretch of native work lasts: until the violation has fallen by a factor, or so many steps.
+
+    A curvature below zero by more than a part `negative_curvature` of the kernel's largest ends all.
+    """
 
     reduction: float
     max_steps: int
+    negative_curvature: float
 
 
 class InnerLoop(Protocol):
@@ -24,14 +28,6 @@ class InnerLoop(Protocol):
     """
 
     takes_all: bool
-
-    def start(self) -> NDArray[np.float64]:
-        """Return a feasible dual point."""
-        ...
-
-    def repair(self, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point with its bounds, and the class sums of R, right to rounding."""
-        ...
 
     def extremes(
         self, dual: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64], count: int
@@ -58,9 +54,9 @@ class IndefiniteKernelError(ValueError):
     """The kernel matrix has a direction of negative curvature, so that the problem has no solution."""
 
 
-def check_curvature(lowest: float, K: NDArray[np.float64]) -> None:
+def check_curvature(lowest: float, K: NDArray[np.float64], rounding: float) -> None:
     """Raise if a curvature that an inner loop met is below zero by more than rounding explains."""
-    if lowest < -1e-6 * float(np.abs(K.diagonal()).max()):
+    if lowest < -rounding * float(np.abs(K.diagonal()).max()):
         raise IndefiniteKernelError(
             "The kernel matrix must be positive semi-definite, but a direction of curvature "
             f"{lowest:.3g} was found."

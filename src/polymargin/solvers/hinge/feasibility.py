@@ -1,4 +1,4 @@
-"""Dual points whose coefficients have exactly zero column sums, from points that nearly do.
+"""Feasible dual points from points that nearly are: within their bounds, class sums right to rounding.
 
 An unpenalised intercept asks for ``1'R = 0``; only then is a duality gap a proof. The nearest feasible point in
 relative entropy keeps every bound: with multipliers t (k,),
@@ -14,12 +14,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.blocks import Blocks, OneBlock, total
-from polymargin.problems.hinge import HingeProblem
+from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, boxes, polyhedral
 from polymargin.problems.hinge.polyhedral import MovableFace, PolyhedralDomain, polyhedral_domain
+from polymargin.solvers.hinge.settings import FEASIBILITY
 
-_BLENDS = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
 _EXACT, _ROUNDING = 1e-13, 1e-11
 """Relative sums that are taken for zero: at once, and where Newton's method makes no more progress."""
+
+
+def feasible(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a point near `dual` within its bounds and with the class sums right; the resting one if none is."""
+    losses = polyhedral(problem.losses, "A feasible point")
+    if not problem.fit_intercept:
+        return losses.within_bounds(dual)
+    if losses.sees_single_scores:
+        return _filled(boxes(losses, "A feasible point"), dual)
+    repaired = balanced(problem, losses.within_bounds(dual))
+    return losses.resting_dual() if repaired is None else repaired
+
+
+def on_face(problem: HingeProblem, point: HingePoint) -> HingePoint:
+    """Return the point of the face next to a point inside: variables that are clearly at a bound are put there."""
+    losses = polyhedral(problem.losses, "The face next to a point")
+    F = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
+    dual = losses.identified(point.dual, F)
+    if problem.fit_intercept:  # what is missing is spread over all that is free, not filled into a few
+        spread = balanced(problem, dual)
+        dual = dual if spread is None else spread
+    return HingePoint(feasible(problem, dual), point.intercept)
+
+
+def _filled(losses: BoxLosses, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the point within its box and with equal class sums; as few variables as possible are changed."""
+    upper = losses.upper
+    dual = np.clip(dual, 0.0, upper)
+    sums = dual.sum(axis=0)
+    common = min(float(sums.mean()), float(upper.sum(axis=0).min()))
+    for c, missing in enumerate(common - sums):
+        room = upper[:, c] - dual[:, c] if missing > 0 else dual[:, c]
+        free = (dual[:, c] > 0) & (dual[:, c] < upper[:, c])
+        order = np.lexsort((-room, ~free))
+        filled = np.minimum(np.cumsum(room[order]), abs(missing))
+        dual[order, c] += np.sign(missing) * np.diff(filled, prepend=0.0)
+    return dual
 
 
 def balanced(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -35,7 +72,7 @@ def balanced_blocks(problems: Blocks, dual: Blocks) -> Blocks | None:
     """
     present = problems.reduce(np.logical_or, _present)
     dual = dual.map(_cleared, problems, present, keep=True)
-    for blend in _BLENDS:
+    for blend in FEASIBILITY.blends:
         repaired = _on_face(problems, dual.map(_blended, problems, present, blend, keep=True) if blend else dual)
         if repaired is not None:
             return repaired
@@ -75,10 +112,10 @@ def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
     if not n_free:
         return None
     residual = sums
-    for _ in range(50):
+    for _ in range(FEASIBILITY.newton_steps):
         step = np.linalg.lstsq(jacobian, residual, rcond=1e-12)[0]
-        length = min(1.0, 10.0 / max(np.abs(step).max(), 1e-300))
-        while length > 1e-6:
+        length = min(1.0, FEASIBILITY.longest / max(np.abs(step).max(), 1e-300))
+        while length > FEASIBILITY.shortest:
             now, jacobian, _ = total(faces, _sums_at, t + length * step)
             following = sums + start - now
             if np.abs(following).max() < np.abs(residual).max():

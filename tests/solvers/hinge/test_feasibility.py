@@ -5,7 +5,7 @@ import pytest
 
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
-from polymargin.solvers.hinge.balance import balanced
+from polymargin.solvers.hinge.feasibility import balanced
 from tests.simulate import blobs, random_costs
 
 

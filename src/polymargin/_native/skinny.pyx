@@ -1,0 +1,53 @@
+"""Products of a large matrix with a few columns: the matrix is read once, where it lies (see skinny.h)."""
+
+from cython cimport floating
+
+cdef extern from "skinny.h" nogil:
+    int has_skinny_products()
+    void add_float_product(const float *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
+                           const float *panels, Py_ssize_t width, float *out)
+    void add_double_product(const double *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
+                            const double *panels, Py_ssize_t width, double *out)
+
+
+def available() -> bool:
+    """Tell whether the processor has what the products need; without it `multiply` is not to be called."""
+    return bool(has_skinny_products())
+
+
+def register_width(itemsize: int) -> int:
+    """Return how many numbers of so many bytes a register holds."""
+    return 32 // itemsize
+
+
+def pack(const floating[:, :] V, floating[::1] panels):
+    """Copy V (n, k) to `panels`: two registers of columns after two others, the last alone where one is enough.
+
+    Columns beyond k stay as they are; they are to be zero.
+    """
+    cdef Py_ssize_t n = V.shape[0], k = V.shape[1], lanes = 32 // sizeof(floating)
+    cdef Py_ssize_t width = panels.shape[0] // n if n else 0, first, wide, i, c
+    cdef floating *place
+    with nogil:
+        first = 0
+        while first < width:
+            wide = 2 * lanes if width - first >= 2 * lanes else lanes
+            place = &panels[first * n]
+            for c in range(first, min(first + wide, k)):
+                for i in range(n):
+                    place[i * wide + c - first] = V[i, c]
+            first += wide
+
+
+def multiply(const floating[:, ::1] matrix, const floating[::1] panels, floating[:, ::1] out):
+    """Add ``matrix @ V`` to `out` (rows, width), V (n, width) as `pack` has written it, the width a multiple of a
+    register's."""
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0 or out.shape[1] == 0:
+        return
+    with nogil:
+        if floating is float:
+            add_float_product(&matrix[0, 0], matrix.shape[1], matrix.shape[0], matrix.shape[1], &panels[0],
+                              out.shape[1], &out[0, 0])
+        else:
+            add_double_product(&matrix[0, 0], matrix.shape[1], matrix.shape[0], matrix.shape[1], &panels[0],
+                               out.shape[1], &out[0, 0])

@@ -1,0 +1,116 @@
+"""Budgets: what may be spent, of seconds or of rows given to fits, and what has been."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from polymargin.checks import check_real
+
+GROWTH = 2.0
+"""Exponent by which the time of a fit is taken to grow with the rows where that was not seen yet."""
+
+FINAL_SHARE = 0.4
+"""Part of a budget that is kept for the last fit."""
+
+_SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)\s*")
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_seconds(text: str) -> float:
+    """Return the seconds that a text such as "60s", "5m" or "1.5h" stands for.
+
+    >>> parse_seconds("60s"), parse_seconds("1.5 h")
+    (60.0, 5400.0)
+    """
+    match = _SECONDS.fullmatch(text)
+    if match is None or float(match[1]) == 0.0:
+        raise ValueError(f"budget must be a time above zero such as 60s, 5m or 1h, got {text!r}.")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+class Seen(Protocol):
+    """A setting that was tried: what a budget wants to know of it."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The setting."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Training rows of each of its fits."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that one fit took on average."""
+        ...
+
+
+@dataclass(slots=True)
+class Budget:
+    """What may be spent, and what has been."""
+
+    seconds: float
+    rows: float
+    clock: Callable[[], float]
+    started: float
+    counted: int = 0
+    n_at_once: int = 1
+
+    @classmethod
+    def of(cls, budget: Any) -> "Budget":
+        """Return the budget that was given: text is a time, a number counts rows."""
+        clock = time.perf_counter
+        if isinstance(budget, str):
+            return cls(parse_seconds(budget), np.inf, clock, clock())
+        return cls(np.inf, check_real("budget", budget, above=0.0), clock, clock())
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the end; infinite where work is counted."""
+        return self.seconds - (self.clock() - self.started)
+
+    @property
+    def rows_left(self) -> float:
+        """Rows that may still be given to fits; infinite where time is."""
+        return self.rows - self.counted
+
+    def count(self, n_rows: int) -> None:
+        """Count the rows given to a fit."""
+        self.counted += n_rows
+
+    def searched(self) -> bool:
+        """Tell whether the search has had its part, so that the rest is for the last fit."""
+        return self._spent_share() >= 1.0 - FINAL_SHARE
+
+    def _spent_share(self) -> float:
+        return max(
+            1.0 - self.seconds_left / self.seconds if np.isfinite(self.seconds) else 0.0, self.counted / self.rows
+        )
+
+    def affords(self, n_fits: int, trials: Sequence[Seen], n_rows: int) -> bool:
+        """Tell whether so many more fits to so many rows leave enough for the last one."""
+        return self._spent_share() + self.share_of(n_fits, trials, n_rows) <= 1.0 - FINAL_SHARE
+
+    def share_of(self, n_fits: int, trials: Sequence[Seen], n_rows: int) -> float:
+        """Return the part of the whole budget that so many fits to so many rows will take, by `trials`."""
+        seconds = float(np.mean([trial.seconds for trial in trials]))
+        expected = n_fits * seconds * (n_rows / trials[0].n_rows) ** GROWTH / self.n_at_once
+        return max(expected / self.seconds, n_fits * n_rows / self.rows)
+
+    def rows_allowed(self, trials: Sequence[Seen], best: Seen, n_rows: int) -> int:
+        """Return how many rows the last fit may have, by how the time grew with the rows so far."""
+        if np.isfinite(self.rows):
+            return int(min(n_rows, max(0, self.rows_left)))
+        seen = [(trial.n_rows, trial.seconds) for trial in trials if trial.params == best.params]
+        growth = GROWTH
+        if len(seen) > 1 and seen[-1][0] > 1.5 * seen[0][0]:
+            measured = np.log(seen[-1][1] / seen[0][1]) / np.log(seen[-1][0] / seen[0][0])
+            growth = float(np.clip(measured, 1.0, 3.0))
+        allowed = best.n_rows * (max(self.seconds_left, 0.0) / best.seconds) ** (1.0 / growth)
+        return int(min(n_rows, allowed))

@@ -1,0 +1,114 @@
+"""A dual point of a hinge problem with a kernel, and the scores that follow from it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, products_by_rows
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
+from polymargin.solvers.contract import Progress
+from polymargin.solvers.hinge.feasibility import feasible
+from polymargin.solvers.hinge.intercept import central_intercept
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPoint(HingePoint):
+    """A point that a method leaves for the next one on the same matrix: nothing is multiplied twice.
+
+    Attributes
+    ----------
+    coefficients, scores : R (n, k), and the product of the matrix with it.
+    gram : the matrix.
+    exact : whether the scores were computed at once; else they were updated step by step.
+    rows : the last working set; empty where there was none.
+    """
+
+    coefficients: Array
+    scores: Array
+    gram: Gram
+    exact: bool
+    rows: NDArray[np.intp]
+
+
+class KernelPoint:
+    """A dual point, its coefficients R, scores H = K R and intercept; they are `exact` unless updated since."""
+
+    def __init__(self, problem: HingeProblem, progress: Progress, start: HingePoint | None, lazy_bytes: int):
+        self.problem, self.progress, self.lazy_bytes = problem, progress, lazy_bytes
+        self.losses = polyhedral(problem.losses, "Decomposition")
+        self.gram = problem.gram
+        self.intercept = np.zeros(self.losses.n_classes)
+        self.rows = np.empty(0, dtype=np.intp)
+        if isinstance(start, ScoredPoint) and start.gram is problem.gram:
+            self._go_on_from(start)
+        elif start is None or not self.refresh(start.dual):
+            self.refresh(self.losses.resting_dual())
+
+    def _go_on_from(self, start: ScoredPoint) -> None:
+        self.dual, self.R, self.H = start.dual.copy(), start.coefficients.copy(), start.scores.copy(order="F")
+        self.intercept, self.exact, self.rows = start.intercept, start.exact, start.rows
+
+    def refresh(self, dual: Array) -> bool:
+        """Go to a dual point, class sums put right, all else computed anew; False if there is no time for it."""
+        dual = feasible(self.problem, dual)
+        R = self.problem.coefficients(dual)
+        scores = self._product(R)
+        if scores is None:
+            return False
+        # Fortran order: the scores of a class lie together, as the updates need them
+        self.dual, self.R, self.H = dual, R, np.asfortranarray(scores)
+        if self.problem.fit_intercept:
+            self.intercept = central_intercept(self.losses, self.dual, self.H)
+        self.exact = True
+        return True
+
+    def _product(self, R: Array) -> Array | None:
+        """Return the matrix's product with `R`; None if a limit is met while its rows are computed."""
+        if not isinstance(self.gram, LazyGram) or not R.any():
+            return self.gram.matmul(R) if R.any() else np.zeros_like(R)
+        scores = np.empty_like(R)
+        for rows, part in products_by_rows(self.gram, R, self.lazy_bytes):
+            if self.progress.out_of_time():
+                return None
+            scores[rows] = part
+        return scores
+
+    def objective(self) -> float:
+        """Return the dual objective."""
+        return self.losses.dual_value(self.dual) - 0.5 * float(np.vdot(self.R, self.H))
+
+    def gap_per_example(self) -> Array:
+        """Return every example's part in the gap, its Fenchel-Young gap: none is negative."""
+        return self.losses.gap_per_example(self.dual, self.H + self.intercept)
+
+    def unfinished(self) -> tuple[ScoredPoint, Certificate]:
+        """Return the point as it is for a method that goes on, measured by the scores kept."""
+        point = ScoredPoint(self.dual, self.intercept, self.R, self.H, self.gram, self.exact, self.rows)
+        return point, self.problem.certify(point, self.H)
+
+    def certified(self, *, use_cached_scores: bool = False) -> tuple[ScoredPoint, Certificate]:
+        """Return the point with its class sums right to rounding, and its certificate.
+
+        Where rows of the matrix are computed when needed, going over all of them takes longer than a stop may:
+        then `use_cached_scores`, which are right to single precision.
+        """
+        if not self.exact:
+            self.dual = feasible(self.problem, self.dual)
+            if self.problem.fit_intercept and not use_cached_scores:
+                self.intercept = central_intercept(self.losses, self.dual, self.H)
+            R = self.problem.coefficients(self.dual)
+            scores = None if use_cached_scores else self._product(R)
+            if scores is not None:
+                self.R, self.H, self.exact = R, np.asfortranarray(scores), True
+        return self.unfinished()
+
+
+def held_in_memory(gram: Gram, most_rows: int) -> Gram:
+    """Return the matrix itself where features would be multiplied again and again."""
+    if isinstance(gram, FeatureGram) and gram.n <= most_rows:
+        return DenseGram(gram.block(np.arange(gram.n)))
+    return gram

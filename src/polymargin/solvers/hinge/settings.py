@@ -1,0 +1,158 @@
+"""What tunes the parts that several methods for hinge machines share, and the interior point on features."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class InteriorSettings:
+    """Tuning of the interior point on features; none of it changes what is certified.
+
+    Attributes
+    ----------
+    corrections : centrality corrections (Gondzio, 1996) tried in an iteration whose step is shorter than
+        `good_step`.
+    good_step, hoped, worth : length of a step that needs no correction; what a correction is to add to it, and
+        must add at least.
+    central : products of dual slot and slack below this part of their aim, or above its inverse, are outliers.
+    few_features : features up to which a matrix is assembled as quickly as a correction is found: none are tried.
+    cautious, bold : parts of the way to the boundary that a step goes at least, and at most.
+    refinements, refined_to : most times that a direction is solved for again, and the relative residual that is
+        left alone.
+    short_step, short_steps, short_steps_nearby : length of a short step; short steps in a row after which the
+        iterate is taken to be stuck (curved losses take some on their way), and those of a start at the last
+        solution's scores.
+    gain, patience, steps_without_gain : factor by which gaps must fall to count as progress; iterations near the
+        solution without it after which rounding is taken to allow no more, and anywhere (where rows have lost
+        their digits steps can go in circles).
+    start_share : weight of a start's dual point in the first iterate; the rest is the centre's.
+    stretch, narrowest, widest : a tilt moved by a part t of all weights is answered from the last solution's
+        scores with a relative gap of `stretch` t, at least `narrowest`; where that is more than `widest`, a start
+        from afar is nearer.
+    share, few_losses : part of the losses, those nearest to a kink, that a problem near the last one is restricted
+        to, and the number of losses up to which all are kept.
+    failures : times in a row that such a restriction may turn out to be too tight, after which there is none.
+    min_decrease_ratio : part of the improvement foretold by the losses near a kink that all losses must show.
+    product_features, product_entries : features up to which, and entries, it pays to keep their products, which
+        make all weighted Grams one product.
+    few_unknowns : up to which one Cholesky factor of all classes, which loses fewest digits, is as quick as one
+        per class.
+    outer_entries : of the table of products of the atoms' coordinates, up to which it is kept; of many classes the
+        curvature is formed in the classes' own coordinates, in memory that is linear in the pairs.
+    chunk_entries : of features that are weighted at a time.
+    entries_visited : times that an iteration goes over all slots, about.
+    """
+
+    corrections: int = 2
+    good_step: float = 0.9
+    hoped: float = 0.1
+    worth: float = 0.01
+    central: float = 0.1
+    few_features: int = 5
+    cautious: float = 0.995
+    bold: float = 0.9999
+    refinements: int = 5
+    refined_to: float = 1e-8
+    short_step: float = 0.05
+    short_steps: int = 30
+    short_steps_nearby: int = 8
+    gain: float = 0.9
+    patience: int = 20
+    steps_without_gain: int = 50
+    start_share: float = 0.7
+    stretch: float = 20.0
+    narrowest: float = 0.03
+    widest: float = 1.0
+    share: float = 0.25
+    few_losses: int = 2000
+    failures: int = 6
+    min_decrease_ratio: float = 0.3
+    product_features: int = 32
+    product_entries: int = 2**22
+    few_unknowns: int = 400
+    outer_entries: int = 2**24
+    chunk_entries: int = 2**18
+    entries_visited: int = 20
+
+
+INTERIOR = InteriorSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilitySettings:
+    """Tuning of the search for zero class sums.
+
+    Attributes
+    ----------
+    blends : how far a point is drawn off its bounds, one after the other, until its free entries suffice.
+    newton_steps, longest, shortest : limit of the steps; the longest of them, and the part of one below which a
+        line search gives up.
+    """
+
+    blends: tuple[float, ...] = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
+    newton_steps: int = 50
+    longest: float = 10.0
+    shortest: float = 1e-6
+
+
+FEASIBILITY = FeasibilitySettings()
+
+
+@dataclass(frozen=True, slots=True)
+class ClasswiseSettings:
+    """When a face is solved class by class.
+
+    Attributes
+    ----------
+    many_free : free variables per example from which on it is the cheaper way.
+    max_entries : that may be held for it: variables times rows.
+    """
+
+    many_free: float = 1.5
+    max_entries: float = 2**24
+
+
+CLASSWISE = ClasswiseSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutSettings:
+    """Tuning of the scores of left-out rows.
+
+    Attributes
+    ----------
+    ridge : relative ridge that makes a singular kernel matrix of the free variables factorisable. Scores move by
+        as much times a coefficient, and rounding errors grow by its inverse: this balances the two.
+    entries_at_a_time : kernel values between rows that leave and free multipliers that are held at once.
+    rows_at_a_time : rows that are treated together class by class.
+    feature_entries : numbers that may be held for the rows treated together in the features' dimension.
+    digits : to which directions that are the same agree.
+    classwise : when a face is solved class by class.
+    """
+
+    ridge: float = 1e-8
+    entries_at_a_time: int = 2**24
+    rows_at_a_time: int = 128
+    feature_entries: int = 2**23
+    digits: int = 12
+    classwise: ClasswiseSettings = ClasswiseSettings(max_entries=float("inf"))
+
+
+LEFT_OUT = LeftOutSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class InterceptSettings:
+    """Tuning of the search for intercepts near a guess.
+
+    Attributes
+    ----------
+    reach, wider, tries : half the width of the first window about the guess, in units of the margin; the factor by
+        which it grows, and how often.
+    """
+
+    reach: float = 0.05
+    wider: float = 4.0
+    tries: int = 3
+
+
+INTERCEPT = InterceptSettings()

@@ -1,0 +1,192 @@
+"""How far a solution has come: what the policy looks at, and what the next method starts from."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from polymargin.gram import LazyGram
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
+from polymargin.solvers.contract import Progress, Record, Settings, Solution, Solver, Status
+from polymargin.solvers.hinge.feasibility import feasible, on_face
+from polymargin.solvers.hinge.kernel_point import ScoredPoint, held_in_memory
+from polymargin.solvers.stagnation import Stagnation
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A method, and what it is given.
+
+    Attributes
+    ----------
+    method : the solver.
+    predicted : work that it is expected to take; None: nobody knows.
+    budget : work that it may do at most; None: no limit.
+    tol : relative gap at which it stops; None: that of the settings.
+    on_matrix : whether it works on the kernel matrix, also of features.
+    from_inside : whether its point lies inside its bounds: the next method starts from the face beside it.
+    goes_on : whether it runs in slices, of which the records tell its pace.
+    """
+
+    method: Solver
+    predicted: float | None = None
+    budget: float | None = None
+    tol: float | None = None
+    on_matrix: bool = False
+    from_inside: bool = False
+    goes_on: bool = False
+
+
+class State:
+    """The best point so far, the point to go on from, and the work that led there.
+
+    Parameters
+    ----------
+    problem : HingeProblem
+    progress : of the whole solution.
+    start : HingePoint or None
+    stagnation : judges the method that runs in slices.
+    matrix_rows : rows up to which the kernel matrix of features is formed.
+    pace_rounds : records that tell the pace of that method.
+    """
+
+    def __init__(
+        self,
+        problem: HingeProblem,
+        progress: Progress,
+        start: HingePoint | None,
+        stagnation: Stagnation,
+        matrix_rows: int,
+        pace_rounds: int,
+    ):
+        self.problem, self.progress, self.start = problem, progress, start
+        self.stagnation, self.matrix_rows = stagnation, matrix_rows
+        self.best: Solution[HingePoint] | None = None
+        self.start_dual = -np.inf
+        self.last = ""
+        self.work_after: dict[str, float] = {}
+        self.trail: deque[Record] = deque(maxlen=pace_rounds)
+
+    @cached_property
+    def on_matrix(self) -> HingeProblem:
+        """The problem on its kernel matrix, which is formed where there are features."""
+        return replace(self.problem, gram=held_in_memory(self.problem.gram, self.matrix_rows))
+
+    @property
+    def tol(self) -> float:
+        """The relative gap asked for."""
+        return self.progress.settings.tol
+
+    @property
+    def gap(self) -> float:
+        """The smallest relative gap so far."""
+        return np.inf if self.best is None else self.best.certificate.gap
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the best point is within the tolerance."""
+        if self.best is None:
+            return False
+        certificate = self.best.certificate
+        return certificate.within(self.progress.settings.tolerance(certificate.primal))
+
+    @property
+    def work(self) -> float:
+        """Work of all methods so far."""
+        return self.progress.work
+
+    def has_run(self, method: str) -> bool:
+        """Tell whether a method has had its turn."""
+        return method in self.work_after
+
+    def work_since(self, method: str) -> float:
+        """Return the work since a method had its last turn, all of it if it had none."""
+        return self.work - self.work_after.get(method, 0.0)
+
+    def work_to_go(self, exact: float) -> float:
+        """Return the work that the method in slices has still to do at its pace; below `exact` is rounding."""
+        if len(self.trail) < 2:
+            return np.inf
+        first, last = self.trail[0], self.trail[-1]
+        pace = np.log(first.gap / max(last.gap, exact)) / max(last.work - first.work, 1e-9)
+        return float(np.log(self.gap / self.tol) / pace) if pace > 0 else np.inf
+
+    def face(self) -> tuple[int, int]:
+        """Count the dual variables that are free or should be, and the examples that have any."""
+        point, losses = self._scored(), polyhedral(self.problem.losses, "The size of a face")
+        face = losses.open_face(point.dual, point.scores + point.intercept)
+        return int(face.sum()), int(face.any(axis=1).sum())
+
+    def _scored(self) -> ScoredPoint:
+        """Return the point to go on from, with its scores, which are kept."""
+        problem, start = self.on_matrix, self.start
+        if not isinstance(start, ScoredPoint):
+            dual = problem.losses.resting_dual() if start is None else feasible(problem, start.dual)
+            intercept = np.zeros(problem.losses.n_classes) if start is None else start.intercept
+            R = problem.coefficients(dual)
+            nothing = np.empty(0, dtype=np.intp)
+            start = ScoredPoint(dual, intercept, R, problem.gram.matmul(R), problem.gram, True, nothing)
+            self.start = start
+        return start
+
+    def problem_of(self, stage: Stage) -> HingeProblem:
+        """Return the problem as a stage sees it."""
+        return self.on_matrix if stage.on_matrix else self.problem
+
+    def settings_of(self, stage: Stage) -> Settings:
+        """Return the settings of a stage: what is left of iterations and time, its budget and its tolerance."""
+        settings = self.progress.settings
+        seconds = None if settings.time_limit is None else max(self.progress.seconds_left, 0.0)
+        return replace(
+            settings,
+            tol=settings.tol if stage.tol is None else stage.tol,
+            max_iter=max(settings.max_iter - self.progress.iteration, 0),
+            time_limit=seconds,
+            work=stage.budget,
+        )
+
+    def observer_of(self, stage: Stage) -> Callable[[Record], None]:
+        """Return what records the iterations of a stage behind those of the stages before it."""
+        iteration, work = self.progress.iteration, self.progress.work
+
+        def note(record: Record) -> None:
+            self.progress.iteration, self.progress.work = iteration + record.iteration, work + record.work
+            seen = self.progress.record(record.primal, record.dual)
+            if stage.goes_on:
+                self.trail.append(seen)
+                self.stagnation.sets_in(seen)
+
+        return note
+
+    def take(self, found: Solution[HingePoint], stage: Stage) -> None:
+        """Take in what a stage has found; the next one starts from the point of the highest dual objective."""
+        self.progress.take(found, stage.predicted)
+        self.last = stage.method.name
+        self.work_after[self.last] = self.work
+        if self.best is None or found.certificate.gap <= self.best.certificate.gap:
+            self.best = found
+        point, dual = found.point, found.certificate.dual
+        if stage.from_inside:
+            point = on_face(self.problem_of(stage), point)
+            dual = self.problem_of(stage).certify(point).dual
+        if dual >= self.start_dual:
+            self.start, self.start_dual = point, dual
+
+    def conclusion(self) -> tuple[HingePoint, Certificate]:
+        """Return the best point and what it is worth on the problem given, measured by scores computed at once."""
+        if self.best is None:
+            raise RuntimeError("No method has run.")
+        point = self.best.point
+        if self.progress.status in (Status.SOLVED, Status.WORK_LIMIT):  # of the last stage, not of the whole
+            self.progress.status = Status.STALLED
+        if not isinstance(point, ScoredPoint):
+            return point, self.best.certificate
+        if point.exact and point.gram is self.problem.gram:
+            return HingePoint(point.dual, point.intercept), self.best.certificate
+        plain = HingePoint(feasible(self.problem, point.dual), point.intercept)
+        # a stop cannot wait for all rows of a matrix that is not kept: the scores kept are right enough
+        keeps_waiting = isinstance(self.problem.gram, LazyGram) and not self.is_within
+        return plain, self.problem.certify(plain, point.scores if keeps_waiting else None)

@@ -1,0 +1,62 @@
+"""Products of a matrix with a few columns against BLAS, whatever the shape, the precision and the threads."""
+
+import numpy as np
+import pytest
+
+from polymargin._native import skinny
+from polymargin.gram import products, skinny_product
+
+WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 26, 33, 40, 41]
+
+
+def _error(matrix, V):
+    exact = matrix.astype(np.longdouble) @ V.astype(np.longdouble)
+    bound = np.abs(matrix).astype(np.longdouble) @ np.abs(V).astype(np.longdouble)
+    product = skinny_product(matrix, V)
+    assert product.shape == exact.shape
+    assert product.dtype == matrix.dtype
+    return float((np.abs(product - exact) / bound).max())
+
+
+@pytest.fixture
+def every_size(monkeypatch):
+    """Let the compiled loop have small matrices as well."""
+    if not skinny.available():
+        pytest.skip("the processor has no AVX2")
+    monkeypatch.setattr(products, "LEAST_ENTRIES", 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", WIDTHS)
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 3), (6, 6), (7, 2047), (13, 2049), (2, 4100)])
+@pytest.mark.usefixtures("every_size")
+def test_is_right_to_rounding(dtype, k, m, n):
+    rng = np.random.default_rng(n + k)
+    matrix, V = rng.normal(size=(m, n)).astype(dtype), rng.normal(size=(n, k)).astype(dtype)
+    assert _error(matrix, V) <= n * np.finfo(dtype).eps
+    assert _error(matrix, np.ascontiguousarray(V.T).T) <= n * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.usefixtures("every_size")
+def test_threads_change_no_bit(threads, monkeypatch, dtype):
+    rng = np.random.default_rng(0)
+    matrix, V = rng.normal(size=(101, 300)).astype(dtype), rng.normal(size=(300, 10)).astype(dtype)
+    alone = skinny_product(matrix, V)
+    monkeypatch.setattr(products, "ENTRIES_OF_A_THREAD", 1)
+    np.testing.assert_array_equal(skinny_product(matrix, V), alone)
+
+
+@pytest.mark.usefixtures("every_size")
+def test_every_entry_is_used_once():
+    """Integers have no rounding: a product of ones counts the columns, and of unit vectors picks them."""
+    matrix = np.arange(77 * 90, dtype=np.float64).reshape(77, 90)
+    np.testing.assert_array_equal(skinny_product(matrix, np.eye(90)[:, [0, 89, 45]]), matrix[:, [0, 89, 45]])
+    np.testing.assert_array_equal(skinny_product(np.ones((77, 90)), np.ones((90, 9))), np.full((77, 9), 90.0))
+
+
+def test_other_layouts_and_no_rows():
+    rng = np.random.default_rng(1)
+    matrix, V = np.asfortranarray(rng.normal(size=(600, 500))), rng.normal(size=(500, 4))
+    np.testing.assert_allclose(skinny_product(matrix, V), matrix @ V, rtol=1e-12, atol=1e-12)
+    assert skinny_product(np.empty((0, 5)), V[:5]).shape == (0, 4)
