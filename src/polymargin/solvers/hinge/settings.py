@@ -37,7 +37,7 @@ class InteriorSettings:
     few_unknowns : up to which one Cholesky factor of all classes, which loses fewest digits, is as quick as one
         per class.
     outer_entries : of the table of products of the atoms' coordinates, up to which it is kept; of many classes the
-        curvature is formed in the classes' own coordinates, in memory that is linear in the pairs.
+        curvature is formed in the classes' own coordinates, without it.
     chunk_entries : of features that are weighted at a time.
     entries_visited : times that an iteration goes over all slots, about.
     """
