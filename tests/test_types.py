@@ -52,8 +52,9 @@ def checked(code, folder):
     path = folder / "mine.py"
     path.write_text(textwrap.dedent(code), "utf-8")
     command = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", path.name]
-    # Type checkers do not see editable installations.
-    where = {**os.environ, "MYPYPATH": str(Path(polymargin.__file__).parents[1])}
+    home = Path(polymargin.__file__).parents[1]
+    # Type checkers find what is installed, not editable installations.
+    where = dict(os.environ) if home.name == "site-packages" else {**os.environ, "MYPYPATH": str(home)}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=where)
     errors = {int(line.split(":")[1]): line for line in done.stdout.splitlines() if ": error:" in line}
     return errors, [line for line in done.stdout.splitlines() if "Revealed type" in line]

@@ -13,6 +13,7 @@ from polymargin.solvers.hinge._models import Model
 from polymargin.solvers.hinge._newton_system import NewtonSystem
 from polymargin.solvers.hinge._rows import Rows
 from polymargin.solvers.hinge._slots import SimplexSlots
+from polymargin.solvers.hinge.settings import INTERIOR
 from tests.simulate import blobs
 
 
@@ -103,6 +104,6 @@ def test_systems_agree_over_whole_iterations(seed):
         np.testing.assert_allclose((primal, dual), plain.objectives(), rtol=1e-7)
         if primal - dual < 1e-9 * max(1.0, primal):
             break  # from here on rounding decides
-        lengths = [interior_point._predictor_corrector(system) for system in (compiled, plain)]
+        lengths = [interior_point._predictor_corrector(system, INTERIOR) for system in (compiled, plain)]
         assert lengths[0] == pytest.approx(lengths[1], rel=1e-6)
         np.testing.assert_allclose(compiled.Z, plain.Z, rtol=1e-6, atol=1e-8)

@@ -11,6 +11,8 @@ from matplotlib import pyplot
 from polymargin import (
     MarginSearch,
     MulticategorySVC,
+    PredictionSetClassifier,
+    ProbabilityClassifier,
     ProximalSVCCV,
     RejectOptionClassifier,
     RobustSVC,
@@ -50,11 +52,19 @@ DISPLAYS = {
         "scores of 3 classes for 60 of 60",
     ),
     "LabelNoiseDisplay": (lambda X, y: (RobustSVC().fit(X, y),), "margins of 60 training rows"),
+    "ReliabilityDisplay": (
+        lambda X, y: (ProbabilityClassifier(MulticategorySVC()).fit(X, y), X, y),
+        "3 classes",
+    ),
     "RiskCoverageDisplay": (
         lambda X, y: (RejectOptionClassifier(MulticategorySVC()).fit(X, y),),
         "share of errors",
     ),
     "SeparationMapDisplay": (lambda X, y: (SparseSVC(C=0.1).fit(X, y),), "variables by 3 pairs of classes"),
+    "SetSizeDisplay": (
+        lambda X, y: (PredictionSetClassifier(MulticategorySVC()).fit(X, y), X, y),
+        "Sizes of 60 sets",
+    ),
 }
 
 

@@ -1,5 +1,7 @@
 """The convex steps of the robust SVM against Clarabel and PIQP, and the DC algorithm's descent."""
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -173,7 +175,10 @@ def curved_optimum(step):
     if not step.fit_intercept:
         constraints.append(b == 0)
     exactly = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
-    return cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL", **exactly)
+    with warnings.catch_warnings():
+        # short of 1e-10 Clarabel warns; an answer that is too far off fails the comparison
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        return cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL", **exactly)
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])

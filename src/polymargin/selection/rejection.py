@@ -194,7 +194,7 @@ class RejectOptionClassifier(AroundClassifier):
         check_classification_targets(y)
         classes = np.unique(y)
         if len(classes) < 2:
-            raise ValueError(f"y must hold at least two classes, got {len(classes)}: {classes.tolist()}.")
+            raise ValueError(f"y must hold at least two classes, got {len(classes)} class: {classes.tolist()}.")
         reject_label = resolve_reject_label(self.reject_label, classes)
         weights = None
         if sample_weight is not None:

@@ -115,7 +115,7 @@ class GeneralBlocks:
         there = self.at.plus(self.direction, hoped)
         product = there.alpha * there.slack
         # products far above the aim are lowered only so much, lest they take over
-        low, high = INTERIOR.central * self.aim, self.aim / INTERIOR.central
+        low, high = INTERIOR.least_product * self.aim, INTERIOR.largest_product * self.aim
         change = np.maximum(np.clip(product, low, high) - product, -high)
         return self._eliminate(change, np.zeros_like(self.missing), np.zeros_like(self.shortfall))
 

@@ -288,8 +288,8 @@ def first_slots(slots: Slots, offset: float, dual: Array | None) -> tuple[Array,
     """Return dual slots in the middle of their blocks, or a dual point drawn there, slacks and epigraphs."""
     n_slots = slots.offsets.shape[1]
     centre = (slots.weight / n_slots)[:, None]
-    alpha, share = np.empty(slots.offsets.shape), INTERIOR.start_share
-    alpha[:] = centre if dual is None else share * slots.from_dual(dual) + (1.0 - share) * centre
+    alpha, part = np.empty(slots.offsets.shape), INTERIOR.start_centre
+    alpha[:] = centre if dual is None else (1.0 - part) * slots.from_dual(dual) + part * centre
     epigraph = np.full(len(slots.weight), 2.0 * offset if offset > 0.0 else 1.0)
     return alpha, epigraph[:, None] - slots.offsets, epigraph
 

@@ -13,7 +13,8 @@ class InteriorSettings:
         `good_step`.
     good_step, hoped, worth : length of a step that needs no correction; what a correction is to add to it, and
         must add at least.
-    central : products of dual slot and slack below this part of their aim, or above its inverse, are outliers.
+    least_product, largest_product : products of dual slot and slack are outliers below and above these multiples
+        of their aim.
     few_features : features up to which a matrix is assembled as quickly as a correction is found: none are tried.
     cautious, bold : parts of the way to the boundary that a step goes at least, and at most.
     refinements, refined_to : most times that a direction is solved for again, and the relative residual that is
@@ -24,7 +25,7 @@ class InteriorSettings:
     gain, patience, steps_without_gain : factor by which gaps must fall to count as progress; iterations near the
         solution without it after which rounding is taken to allow no more, and anywhere (where rows have lost
         their digits steps can go in circles).
-    start_share : weight of a start's dual point in the first iterate; the rest is the centre's.
+    start_centre : weight of the centre in the first iterate; the rest is that of the start's dual point.
     stretch, narrowest, widest : a tilt moved by a part t of all weights is answered from the last solution's
         scores with a relative gap of `stretch` t, at least `narrowest`; where that is more than `widest`, a start
         from afar is nearer.
@@ -46,7 +47,8 @@ class InteriorSettings:
     good_step: float = 0.9
     hoped: float = 0.1
     worth: float = 0.01
-    central: float = 0.1
+    least_product: float = 0.1
+    largest_product: float = 10.0
     few_features: int = 5
     cautious: float = 0.995
     bold: float = 0.9999
@@ -58,7 +60,7 @@ class InteriorSettings:
     gain: float = 0.9
     patience: int = 20
     steps_without_gain: int = 50
-    start_share: float = 0.7
+    start_centre: float = 0.3
     stretch: float = 20.0
     narrowest: float = 0.03
     widest: float = 1.0
