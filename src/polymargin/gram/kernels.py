@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from polymargin._native.gaussians import available as gaussians_are_compiled
-from polymargin._native.gaussians import gaussians
 from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
@@ -103,31 +101,16 @@ def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDAr
     first = 0
     while first < n:
         last = min(n, first + max(64, block_entries // (n - first)))
-        block = gaussians_of(centred[first:last] @ centred[first:].T, squares[first:last], squares[first:])
+        block = centred[first:last] @ centred[first:].T
+        block -= squares[first:last, None]
+        block -= squares[first:]
+        np.minimum(block, 0.0, out=block)
+        np.exp(block, out=block)
         matrix[first:last, first:] = block
         matrix[last:, first:last] = block[:, last - first :].T
         first = last
     np.fill_diagonal(matrix, 1.0)
     return matrix
-
-
-def gaussians_of(
-    products: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return ``exp(-|x - y|^2 / 2)`` from inner products (n, m) and half the squared norms; they are overwritten.
-
-    Examples
-    --------
-    >>> gaussians_of(np.array([[0.0, 1.0]]), np.array([0.5]), np.array([0.5, 0.5])).round(3)
-    array([[0.368, 1.   ]])
-    """
-    if gaussians_are_compiled():
-        gaussians(products, rows, columns)
-        return products
-    products -= rows[:, None]
-    products -= columns
-    np.minimum(products, 0.0, out=products)
-    return np.exp(products, out=products)
 
 
 def resolve_kernel(

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
-from polymargin.gram.kernels import Kernel, gaussians_of, row_norms_squared
+from polymargin.gram.kernels import Kernel, row_norms_squared
 
 BLOCK_BYTES = 2**20
 """Size of the block of kernel values formed at a time: it should stay in the processor's second cache."""
@@ -73,7 +73,11 @@ def _rbf(kernel: Kernel, points: NDArray) -> Prepared:
 
     def block(X: NDArray) -> NDArray[np.float64]:
         rows = (X - centre) * scale
-        return gaussians_of(rows @ columns, 0.5 * row_norms_squared(rows), squares)
+        values = rows @ columns
+        values -= squares
+        values -= 0.5 * row_norms_squared(rows)[:, None]
+        np.minimum(values, 0.0, out=values)
+        return np.exp(values, out=values)
 
     return block
 
