@@ -1,4 +1,4 @@
-"""Products of a large matrix with a few columns, by the compiled loop where it is faster than BLAS."""
+"""Products of a large matrix with a few columns: by a compiled loop, for most numbers of them faster than BLAS."""
 
 import numpy as np
 from numpy.typing import NDArray

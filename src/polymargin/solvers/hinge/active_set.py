@@ -21,9 +21,9 @@ from polymargin.solvers.contract import (
     Settings,
     Solution,
     Status,
-    accepts_kinds,
 )
 from polymargin.solvers.effort import Kind
+from polymargin.solvers.hinge.acceptance import accepts_one_per_example
 from polymargin.solvers.hinge.class_blocks import ClassBlocks, is_classwise, operations
 from polymargin.solvers.hinge.feasibility import feasible
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -76,12 +76,7 @@ class ActiveSet:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
-        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
-            return is_hinge
-        losses = problem.losses
-        if not losses.is_compiled or not (losses.sees_single_scores or losses.sees_differences):
-            return "its losses must be hinges or maxima of single scores or of differences of scores."
-        return True
+        return accepts_one_per_example(problem)
 
     def solve(
         self,

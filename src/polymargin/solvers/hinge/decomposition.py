@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from polymargin.gram import DenseGram, Gram, LazyGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, PolyhedralLosses, boxes
-from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.hinge.acceptance import accepts_one_per_example
 from polymargin.solvers.hinge.inner_loop import Burst, InnerLoop
 from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.hinge.kernel_point import KernelPoint
@@ -73,14 +74,7 @@ class Decomposition:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
-        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
-            return is_hinge
-        losses = problem.losses
-        if not losses.is_compiled:
-            return "its losses must be hinges or maxima of single scores or of differences of scores."
-        if not (losses.sees_single_scores or losses.sees_differences):
-            return "it takes one maximum per example."
-        return True
+        return accepts_one_per_example(problem)
 
     def solve(
         self,

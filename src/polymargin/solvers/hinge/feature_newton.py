@@ -32,6 +32,7 @@ from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.linear_algebra import conjugate_gradients
 from polymargin.threads import large_products
@@ -98,11 +99,8 @@ class FeatureNewton:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
-        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
-            return is_hinge
-        if not problem.losses.is_compiled:
-            return "its losses must be hinges or maxima of single scores or of differences of scores."
-        return accepts_kinds(problem.gram, FeatureGram)
+        is_compiled = accepts_compiled(problem)
+        return accepts_kinds(problem.gram, FeatureGram) if is_compiled is True else is_compiled
 
     def solve(
         self,

@@ -25,7 +25,8 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from polymargin.gram import DenseGram, as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
-from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.hinge.acceptance import accepts_single_scores
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
 
@@ -126,12 +127,7 @@ class KernelInteriorPoint:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
-        if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
-            return is_hinge
-        losses = problem.losses
-        if not losses.sees_single_scores:
-            return "its hinges must see single scores, as those of loss='lee' do."
-        return accepts_kinds(problem.gram, DenseGram)
+        return accepts_single_scores(problem)
 
     def solve(
         self,

@@ -1,0 +1,34 @@
+"""What methods ask of a hinge problem before they take it: each answer is True, or the reason why not."""
+
+from typing import Any
+
+from polymargin.gram import DenseGram
+from polymargin.problems.hinge import HingeProblem
+from polymargin.solvers.contract import Accepted, accepts_kinds
+
+
+def accepts_compiled(problem: Any) -> Accepted:
+    """Ask for losses that the compiled loops know."""
+    if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+        return is_hinge
+    if not problem.losses.is_compiled:
+        return "its losses must be hinges or maxima of single scores or of differences of scores."
+    return True
+
+
+def accepts_one_per_example(problem: Any) -> Accepted:
+    """Ask for such losses of which an example has one maximum, or hinges."""
+    if (is_compiled := accepts_compiled(problem)) is not True:
+        return is_compiled
+    if not (problem.losses.sees_single_scores or problem.losses.sees_differences):
+        return "it takes one maximum per example."
+    return True
+
+
+def accepts_single_scores(problem: Any) -> Accepted:
+    """Ask for hinges of single scores and a kernel matrix in memory."""
+    if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
+        return is_hinge
+    if not problem.losses.sees_single_scores:
+        return "its hinges must see single scores, as those of loss='lee' do."
+    return accepts_kinds(problem.gram, DenseGram)
