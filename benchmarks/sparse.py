@@ -308,7 +308,8 @@ def what_users_pick(quick: bool, goals: Goals) -> None:
 
 PARTS = {
     "single": single_fits,
-    "many": many_variables, "classes": many_classes,
+    "many": many_variables,
+    "classes": many_classes,
     "paths": paths,
     "arrays": arrays,
     "users": what_users_pick,
