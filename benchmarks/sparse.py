@@ -1,7 +1,7 @@
 """SparseSVC beside the full linear program in HiGHS, and beside the l1 models of scikit-learn that users pick.
 
-``python -m benchmarks.sparse [single many classes paths arrays users] [--quick]``. The full program is (7) of Guo (2010),
-solved by HiGHS's simplex and interior-point methods, of which the faster counts; a path of it is warm-started.
+``python -m benchmarks.sparse [single many classes paths arrays users] [--quick]``. The full program is (7) of Guo
+(2010), solved by HiGHS's simplex and interior-point methods, of which the faster counts; a path is warm-started.
 Where it is given up after the seconds stated below, times and ratios are "more than" (>). Times are of one run.
 """
 
