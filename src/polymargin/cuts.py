@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native import steepest_cut
+from polymargin._native.steepest_cut import steepest_cuts as find_steepest_cuts
 
 
 def steepest_cuts(
@@ -27,7 +27,7 @@ def steepest_cuts(
     values = np.ascontiguousarray((G - G.mean(axis=0)).T)
     order = np.argsort(-values, axis=1, kind="stable")
     ratios, costs, members = np.empty(m), np.empty(m), np.empty((m, k), dtype=np.uint8)
-    steepest_cut.steepest_cuts(
+    find_steepest_cuts(
         values,
         order,
         np.ascontiguousarray(weights.T),
