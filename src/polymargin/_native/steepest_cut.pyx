@@ -45,7 +45,7 @@ cdef void discharge(Py_ssize_t v, double[::1] excess, double[:, ::1] residual, d
 
 cdef void flow(const double[::1] g, const double[:, ::1] tau, double ratio, double[::1] excess,
                double[:, ::1] residual, double[::1] to_sink, Py_ssize_t[::1] label) noexcept nogil:
-    """Leave the residual capacities of a maximum flow, whose rest stays as excess of nodes cut off from the sink."""
+    """Leave the residual capacities of a maximum flow; what it cannot carry stays as excess."""
     cdef Py_ssize_t k = g.shape[0], v, u
     cdef bint moved = True
     for v in range(k):
@@ -96,9 +96,9 @@ cdef double slope(const double[::1] g, const double[:, ::1] tau, const unsigned 
     return total / cost[0] if cost[0] > 0.0 else 0.0
 
 
-def steepest_cuts(const double[:, ::1] G, const Py_ssize_t[:, ::1] order, const double[:, ::1] weights, double above,
-                  double[:, ::1] tau, double[:, ::1] residual, double[:, ::1] scratch, Py_ssize_t[:, ::1] places,
-                  unsigned char[::1] trial, double[::1] ratios, double[::1] costs,
+def steepest_cuts(const double[:, ::1] G, const Py_ssize_t[:, ::1] order, const double[:, ::1] weights,
+                  double above, double[:, ::1] tau, double[:, ::1] residual, double[:, ::1] scratch,
+                  Py_ssize_t[:, ::1] places, unsigned char[::1] trial, double[::1] ratios, double[::1] costs,
                   unsigned char[:, ::1] members) -> int:
     """Find the steepest cuts of m graphs of k nodes; return the number of flows.
 
