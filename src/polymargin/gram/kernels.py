@@ -67,7 +67,7 @@ class Kernel:
             ``time.perf_counter()`` has reached `until` before.
         """
         n, p = X.shape
-        if self.name == "rbf" and isinstance(X, np.ndarray):
+        if self.name == "rbf" and isinstance(X, np.ndarray) and n:
             return _symmetric_rbf(X, self.gamma, until)
         if self.name == "precomputed" or callable(self.name) or n * n * p <= AT_ONCE:
             return self(X)
