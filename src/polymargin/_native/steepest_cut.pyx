@@ -2,15 +2,15 @@
 
     max over sets S of   g(S) / F(S),   g(S) = sum_{k in S} g_k,   F(S) = sum_{k in S, l not in S} tau_kl,
 
-for g that sum to zero and positive tau. For a guess lambda of the maximum the set of largest g(S) - lambda F(S) is
-the source's side of a minimum cut between a source, with arcs g_k to the nodes of positive g, and a sink, with arcs
--g_k from the others, the capacities between nodes being lambda tau_kl. Its own ratio is the next guess (Dinkelbach,
-1967) and the last one if it is no larger: then the flow carries all of g, and no set has a larger ratio. The first
-guess is the best of the k - 1 sets of largest g.
+for g that sum to zero and positive tau. For a guess lambda of the maximum the set of largest g(S) - lambda F(S)
+is the source's side of a minimum cut between a source, with arcs g_k to the nodes of positive g, and a sink,
+with arcs -g_k from the others, the capacities between nodes being lambda tau_kl. Its own ratio is the next guess
+(Dinkelbach, 1967) and the last one if it is no larger: then the flow carries all of g, and no set has a larger
+ratio. The first guess is the best of the k - 1 sets of largest g.
 
-Flows are found by pushing excess towards the sink along labels that bound the distance to it from below (Goldberg &
-Tarjan, A new approach to the maximum flow problem, 1988). Every push makes an excess or a residual capacity exactly
-zero, in floating-point arithmetic too, so that their bound on the number of pushes holds.
+Flows are found by pushing excess towards the sink along labels that bound the distance to it from below
+(Goldberg & Tarjan, A new approach to the maximum flow problem, 1988). Every push makes an excess or a residual
+capacity exactly zero, in floating-point arithmetic too, so that their bound on the number of pushes holds.
 """
 
 cdef double EPS = 2.220446049250313e-16
@@ -18,7 +18,7 @@ cdef double EPS = 2.220446049250313e-16
 
 cdef void discharge(Py_ssize_t v, double[::1] excess, double[:, ::1] residual, double[::1] to_sink,
                     Py_ssize_t[::1] label) noexcept nogil:
-    """Push the excess of node v on, lifting its label as needed, until none is left or no way leads to the sink."""
+    """Push the excess of node v on, lifting its label, until none is left or no way leads to the sink."""
     cdef Py_ssize_t k = label.shape[0], u, lowest
     cdef double amount
     while excess[v] > 0.0 and label[v] <= k:
