@@ -1,9 +1,12 @@
 """Searches within a budget: few rows first, the best model so far at any time."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.svm import SVC
 
 from polymargin import BudgetSearch, MulticategorySVC
@@ -59,6 +62,37 @@ def test_counted_work_is_kept_to_and_repeats(rows):
     assert len(small.trials_) == 1
     assert not small.complete_
     assert set(small.predict(rows[0])) <= {"a", "b", "c"}
+
+
+class Hurried(DummyClassifier):
+    """A classifier with a time limit, which it writes down."""
+
+    seen: ClassVar[list] = []
+
+    def __init__(self, time_limit=None, place=0):
+        super().__init__()
+        self.time_limit, self.place = time_limit, place
+
+    def fit(self, X, y):
+        self.seen.append(self.time_limit)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("own", [None, 1e-3])
+def test_fits_are_given_what_is_left_of_the_time(rows, own):
+    Hurried.seen.clear()
+    search = BudgetSearch(Hurried(own), {"place": [1, 2]}, budget="10s", random_state=0).fit(*rows)
+    *tried, last = Hurried.seen
+    assert len(tried) >= 10
+    if own is None:
+        assert all(0.0 < limit <= 6.0 for limit in tried)  # the rest is kept for the last fit
+        assert max(tried) < last <= 10.0
+    else:
+        assert set(Hurried.seen) == {own}
+    assert search.best_estimator_.time_limit == own
+    Hurried.seen.clear()
+    BudgetSearch(Hurried(), {"place": [1, 2]}, budget=5_000, random_state=0).fit(*rows)
+    assert set(Hurried.seen) == {None}
 
 
 def test_an_interruption_leaves_the_best_model_so_far(rows):
