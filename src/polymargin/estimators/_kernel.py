@@ -18,6 +18,7 @@ from polymargin.gram import (
     Kernel,
     NystroemMap,
     PointKernel,
+    check_kernel_name,
     make_gram,
 )
 
@@ -39,6 +40,7 @@ class KernelClassifier(MarginClassifier):
 
     def _check_kernel(self) -> None:
         """Check the arguments that need no data."""
+        check_kernel_name(self.kernel)
         check_real("cache_size", self.cache_size, above=0.0)
         if self.landmarks is not None and self._is_pairwise():
             raise ValueError(

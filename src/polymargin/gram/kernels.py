@@ -67,7 +67,7 @@ class Kernel:
             ``time.perf_counter()`` has reached `until` before.
         """
         n, p = X.shape
-        if self.name == "rbf" and isinstance(X, np.ndarray):
+        if self.name == "rbf" and isinstance(X, np.ndarray) and n:
             return _symmetric_rbf(X, self.gamma, until)
         if self.name == "precomputed" or callable(self.name) or n * n * p <= AT_ONCE:
             return self(X)
@@ -160,6 +160,12 @@ def _symmetric_rbf(
     return matrix
 
 
+def check_kernel_name(kernel: Any) -> None:
+    """Refuse what is neither a function nor the name of a kernel."""
+    if not callable(kernel):
+        check_choice("kernel", kernel, KERNELS)
+
+
 def resolve_kernel(
     kernel: Any, gamma: Any, degree: Any, coef0: Any, X: Any, weights: NDArray[np.float64]
 ) -> Kernel:
@@ -174,8 +180,7 @@ def kernel_for(
     kernel: Any, gamma: Any, degree: Any, coef0: Any, n_features: int, variance: Callable[[], float]
 ) -> Kernel:
     """Check a kernel specification and resolve gamma; `variance`, of all entries, is asked for if it matters."""
-    if not callable(kernel):
-        check_choice("kernel", kernel, KERNELS)
+    check_kernel_name(kernel)
     check_real("degree", degree, at_least=0.0, at_most=LARGEST_DEGREE)
     check_real("coef0", coef0, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
     if gamma == "auto" and isinstance(gamma, str):

@@ -72,7 +72,9 @@ class Fold:
     def of(cls, train: TrainingSet, left_out: TrainingSet, loss: str, standardize: bool) -> "Fold":
         """Standardise by the training rows alone; sparse rows keep their zeros."""
         scaler = StandardScaler(with_mean=standardize and not sparse.issparse(train.X), with_std=standardize)
-        X = scaler.fit_transform(train.X.astype(np.float64), sample_weight=train.weights)
+        # rounding may give a constant column a negative variance; scikit-learn takes its root, then leaves it be
+        with np.errstate(invalid="ignore"):
+            X = scaler.fit_transform(train.X.astype(np.float64), sample_weight=train.weights)
         nothing, ones = np.zeros(X.shape[1]), np.ones(X.shape[1])
         return cls(
             Machine.of(replace(train, X=X), loss),

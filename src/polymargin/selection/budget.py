@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +37,9 @@ REPEATS = 4
 LEAST_PER_CLASS = 2 * FOLDS
 """Rows of every class that take part from the first round on, where there are as many."""
 
+GROWN = 1.5
+"""How many times the rows of the last fit must be possible for another one to be worth it."""
+
 RACED = 0.2
 """Part of a budget beyond which a round is a race, in which settings that begin badly fall out."""
 
@@ -46,7 +49,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     All settings are judged by cross-validation on a few hundred rows, the best third of them on three times as
     many, and so on while the budget lasts; then the best is fitted to all rows, or to as many as the rest of the
-    budget is estimated to allow. Where a round would take a good part of the budget it is a race: after the first
+    budget is estimated to allow; where that is not all, the quickest of those as good as the best is. Where a round would take a good part of the budget it is a race: after the first
     fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other, the more so
     the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the budget ends, or
     the search is interrupted, `best_estimator_` is the best fitted model so far, with its own certificate.
@@ -163,8 +166,19 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 settings.pop()
             if len(settings) == 1:
                 break
-        self._last_fit(judged[0] if is_whole else self.best_trial_, data, order, budget)
+        best = judged[0] if is_whole else self.best_trial_
+        self._last_fits(self._soonest_of_equals(best, judged, budget, len(y)), data, order, budget)
         return self
+
+    def _soonest_of_equals(self, best: Trial, judged: list[Trial], budget: Budget, n_rows: int) -> Trial:
+        """Return the best trial or, where it could not have all rows, one that is as good and may have the most.
+
+        As good is whoever is within the best's standard error: rows are worth more than such a difference.
+        """
+        if budget.rows_allowed(self.trials_, best, n_rows) >= n_rows or not np.isfinite(best.error):
+            return best
+        equals = [one for one in judged if one.folds >= best.folds and one.score >= best.score - best.error]
+        return max([best, *equals], key=lambda one: budget.rows_allowed(self.trials_, one, n_rows))
 
     def _repeat(
         self, judged: list[Trial], grid: list[dict[str, Any]], data: "_Data", seed: int, budget: Budget
@@ -291,19 +305,30 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
 
-    def _last_fit(self, trial: Trial, data: "_Data", order: NDArray[np.intp], budget: Budget) -> None:
-        """Fit the best setting to all rows, or to as many as the rest of the budget allows."""
-        y = data.y
-        size = budget.rows_allowed(self.trials_, trial, len(y))
-        if size <= trial.n_rows < len(y):
-            return
-        rows = np.arange(len(y)) if size == len(y) else np.sort(order[:size])
-        if len(np.unique(y[rows])) < len(self.classes_):
-            return
-        model = self._fitted(trial.params, data.part(rows), budget, is_last=True)
-        budget.count(len(rows))
-        self._adopt(model, trial, len(rows))
-        self.complete_ = size == len(y)
+    def _last_fits(self, trial: Trial, data: "_Data", order: NDArray[np.intp], budget: Budget) -> None:
+        """Fit the best setting to all rows, or to more and more of them as the rest of the budget allows.
+
+        How the time grows with the rows is known better after each fit.
+        """
+        n, seen, last = len(data.y), list(self.trials_), trial
+        while True:
+            size = budget.rows_allowed(seen, last, n)
+            least = last.n_rows if last is trial else GROWN * last.n_rows
+            if size < n and size <= least:
+                return
+            rows = np.arange(n) if size == n else np.sort(order[:size])
+            if len(np.unique(data.y[rows])) < len(self.classes_):
+                return
+            started = time.perf_counter()
+            model = self._fitted(trial.params, data.part(rows), budget, is_last=True)
+            budget.count(len(rows))
+            if last is trial or getattr(model, "converged_", True):
+                self._adopt(model, trial, len(rows))
+                self.complete_ = size == n
+            if size == n:
+                return
+            last = replace(trial, n_rows=len(rows), seconds=time.perf_counter() - started)
+            seen.append(last)
 
     @available_if(lambda self: hasattr(self.estimator, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.feature_selection import SelectorMixin, VarianceThreshold
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from polymargin.gram import row_keys
+from polymargin.selection.folds import folds_of
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -86,9 +86,7 @@ def leave_out(
         folds = deal(groups, labels, min(FOLDS, smallest_class(groups, labels)))
         splits = [(rows[folds != fold], rows[folds == fold]) for fold in np.unique(folds)]
     else:
-        splits = [
-            (train, test[np.isin(test, rows)]) for train, test in check_cv(cv, y, classifier=True).split(X, y)
-        ]
+        splits = [(train, test[np.isin(test, rows)]) for train, test in folds_of("cv", cv, X, y)]
     at, scores = scores_by_refits(
         estimator, X, y, weights, splits, lambda fitted, left: class_scores(fitted, left, classes), costs
     )

@@ -9,7 +9,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
@@ -31,6 +30,7 @@ from polymargin.gram import (
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.calibration import JUDGING_FOLDS, least_log_loss
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
+from polymargin.selection.folds import folds_of
 from polymargin.selection.left_out import check_two_rows, deal, smallest_class
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
@@ -386,7 +386,7 @@ class _Grid:
     def _cross_validate(self, gram: Gram, share: Share) -> NDArray[np.float64]:
         """Return the mean cost of the left-out folds for every C, or for the smallest that all folds reached."""
         data = self.data
-        folds = list(check_cv(self.criterion, data.labels, classifier=True).split(data.X, data.labels))
+        folds = folds_of("criterion", self.criterion, data.X, data.labels)
         costs = np.zeros(len(self.Cs))
         for number, (train, test) in enumerate(folds):
             part = share.part(len(folds) - number)

@@ -8,7 +8,7 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
-from polymargin.checks import check_choice, check_labels
+from polymargin.checks import check_choice, check_labels, check_magnitudes
 from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.problems.certificate import Certificate
 from polymargin.selection._around import AroundClassifier
@@ -231,6 +231,7 @@ def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDA
     if sample_weight is None:
         return X, y, None
     weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    check_magnitudes("sample_weight", weights)
     return X, y, weights
 
 

@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
 from polymargin.checks import check_choice, check_positive_values
 from polymargin.estimators._base import MarginClassifier, TrainingSet
@@ -16,6 +15,7 @@ from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
+from polymargin.selection.folds import folds_of
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, middle_first
 from polymargin.solvers.contract import Settings, Solution, Status
@@ -238,7 +238,7 @@ class ProximalSVCCV(MarginClassifier):
         settings: Settings,
     ) -> dict[str, NDArray]:
         """Judge every C for one width by cross-validation."""
-        folds = check_cv(self.criterion, data.labels, classifier=True).split(data.X, data.labels)
+        folds = folds_of("criterion", self.criterion, data.X, data.labels)
         splits = {}
         for at, (train, test) in enumerate(folds):
             part = _part(data, train, pairwise=self._is_pairwise())

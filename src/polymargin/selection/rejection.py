@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted
@@ -16,6 +16,7 @@ from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.decisions import expected_costs
+from polymargin.selection.folds import Fold, folds_of
 from polymargin.selection.left_out import (
     check_takes_costs,
     class_scores,
@@ -368,19 +369,19 @@ class RejectOptionClassifier(AroundClassifier):
             left_out = leave_out_of_the_fit(self.estimator_, X, y, weights, self.classes_)
             if left_out is not None:
                 return left_out.rows, left_out.scores
-        splits = self._splitter(y).split(X, y)
+        splits = self._splits(X, y)
         return scores_by_refits(self.estimator, X, y, weights, splits, self._scores_of, row_costs)
 
-    def _splitter(self, y: NDArray) -> Any:
+    def _splits(self, X: Any, y: NDArray) -> list[Fold]:
         if self.cv is not None:
-            return check_cv(self.cv, y, classifier=True)
+            return folds_of("cv", self.cv, X, y)
         smallest = int(np.unique(y, return_counts=True)[1].min(initial=len(y)))
         if smallest < 2:
             raise ValueError(
                 "y must hold at least two rows of every class, so that one can be left out, got a class with "
                 "1 row; give cv to split the rows otherwise."
             )
-        return StratifiedKFold(min(5, smallest))
+        return folds_of("cv", StratifiedKFold(min(5, smallest)), X, y)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -8,7 +8,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
@@ -27,6 +26,7 @@ from polymargin.gram import (
     resolve_kernel,
 )
 from polymargin.problems.robust import RobustPoint, RobustProblem
+from polymargin.selection.folds import folds_of
 from polymargin.selection.multicategory import DEFAULT_WIDTHS, restricted, scores_at
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
@@ -186,7 +186,7 @@ class RobustSearch(MarginClassifier):
         """Draw the folds over all rows, and keep those of positive weight."""
         position = np.full(n_samples, -1)
         position[data.rows] = np.arange(len(data.rows))
-        splits = check_cv(self.cv, column_or_1d(y), classifier=True).split(np.zeros((n_samples, 1)), y)
+        splits = folds_of("cv", self.cv, np.zeros((n_samples, 1)), column_or_1d(y))
         parts = ((position[train], position[test]) for train, test in splits)
         return [(train[train >= 0], test[test >= 0]) for train, test in parts]
 

@@ -7,9 +7,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
-from polymargin.checks import check_integer, check_positive_values, check_real
+from polymargin.checks import SMALLEST, check_integer, check_positive_values, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
@@ -20,6 +19,7 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
+from polymargin.selection.folds import folds_of
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, Share, middle_first
@@ -137,7 +137,7 @@ class SharedStructureSearch(MarginClassifier):
         if machine.kernel == "linear" and machine.landmarks is None:
             shared = class_moments(data, None)
         search = _FoldSearch(machine, data, shared, grid, settings)
-        folds = list(check_cv(self.cv, data.labels, classifier=True).split(data.X, data.labels))
+        folds = folds_of("cv", self.cv, data.X, data.labels)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(search)(*fold, share)
             for fold, share in zip(folds, budget.shares(len(folds), self.n_jobs), strict=True)
@@ -179,7 +179,9 @@ def _table(grid: "_Grid", accuracy: NDArray[np.float64], tasks: TaskMoments) -> 
     """Return the results, ties going to the smaller C, then to the larger penalty, as the grid goes."""
     points = np.array([(float(C), penalty) for C in grid.Cs for penalty in grid.penalties_at(C, tasks)])
     params = [{"C": float(C), "relation_penalty": float(penalty)} for C, penalty in points]
-    fractions = points[:, 1] / (points[:, 0] * np.linalg.norm(tasks.cross, 2)) ** 2
+    largest = (points[:, 0] * np.linalg.norm(tasks.cross, 2)) ** 2
+    beyond = np.full(len(points), np.inf)  # where the rows tell nothing, any penalty is above all that matter
+    fractions = np.divide(points[:, 1], largest, out=beyond, where=largest > 0)
     return cv_results(params, accuracy, np.argsort(-accuracy, kind="stable"), {"fraction": fractions})
 
 
@@ -194,6 +196,11 @@ class _Grid:
     def penalties_at(self, C: float, tasks: TaskMoments) -> list[float]:
         """Return the relation penalties to try with C on given data."""
         unit = (C * float(np.linalg.norm(tasks.cross, 2))) ** 2 if self.relative else 1.0
+        if unit < SMALLEST:
+            raise ValueError(
+                f"penalty_fractions cannot be used: they are parts of the largest penalty that matters, which is "
+                f"{unit:.3g} for these rows; scale X, or give relation_penalties."
+            )
         return [float(penalty * unit) for penalty in self.penalties]
 
 

@@ -5,7 +5,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from polymargin.arguments import ClassWeight, PenaltyName, SparseLoss
@@ -20,6 +19,7 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import Penalty
 from polymargin.problems.sparse import SparseProblem
 from polymargin.selection.adaptive import ROUNDS, AdaptiveSearch, Candidate, Fold, grid_of, solve_path
+from polymargin.selection.folds import folds_of
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget
 from polymargin.solvers.sparse.cutting_plane import largest_penalty_weight
@@ -331,7 +331,7 @@ class SparseSVCCV(SparseClassifier):
         # rows of weight zero are in no training set; folds are drawn over all rows
         position = np.full(n_samples, -1)
         position[data.rows] = np.arange(len(data.rows))
-        splits = check_cv(self.cv, column_or_1d(y), classifier=True).split(np.zeros((n_samples, 1)), y)
+        splits = folds_of("cv", self.cv, np.zeros((n_samples, 1)), column_or_1d(y))
         parts = [tuple(position[part][position[part] >= 0] for part in split) for split in splits]
         parts.append((np.arange(len(data.rows)), np.arange(0)))
         return [
