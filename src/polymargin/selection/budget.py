@@ -23,7 +23,7 @@ from polymargin.checks import check_integer
 from polymargin.costs import resolve_row_costs
 from polymargin.selection.scoring import CostScorer
 from polymargin.selection.spending import Budget, parse_seconds
-from polymargin.selection.trials import FOLDS, Tally, Trial, averaged, ranked
+from polymargin.selection.trials import FOLDS, Tally, Trial, averaged, ranked, spread_of_folds
 from polymargin.solvers.watch import Watch
 
 __all__ = ["BudgetSearch", "Trial", "parse_seconds"]
@@ -49,10 +49,12 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     All settings are judged by cross-validation on a few hundred rows, the best third of them on three times as
     many, and so on while the budget lasts; then the best is fitted to all rows, or to as many as the rest of the
-    budget is estimated to allow; where that is not all, the quickest of those as good as the best is. Where a round would take a good part of the budget it is a race: after the first
-    fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other, the more so
-    the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the budget ends, or
-    the search is interrupted, `best_estimator_` is the best fitted model so far, with its own certificate.
+    budget is estimated to allow. Where these are not all, the quickest of the settings that are as good as the
+    best within its standard error is taken. Where a round would take a good part of the budget it is a race: after
+    the first fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other,
+    the more so the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the
+    budget ends, or the search is interrupted, `best_estimator_` is the best fitted model so far, with its own
+    certificate.
 
     Parameters
     ----------
@@ -175,9 +177,10 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         As good is whoever is within the best's standard error: rows are worth more than such a difference.
         """
-        if budget.rows_allowed(self.trials_, best, n_rows) >= n_rows or not np.isfinite(best.error):
+        if budget.rows_allowed(self.trials_, best, n_rows) >= n_rows:
             return best
-        equals = [one for one in judged if one.folds >= best.folds and one.score >= best.score - best.error]
+        noise = spread_of_folds(judged) / np.sqrt(best.folds)
+        equals = [one for one in judged if one.folds >= best.folds and one.score >= best.score - noise]
         return max([best, *equals], key=lambda one: budget.rows_allowed(self.trials_, one, n_rows))
 
     def _repeat(

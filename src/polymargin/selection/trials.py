@@ -63,13 +63,18 @@ def ranked(trials: list[Trial], grid: list[dict[str, Any]]) -> list[Trial]:
     Those that fell out of a race are behind all that did not. The noise of a score over few folds is that of the
     others over as many: the standard error of so few numbers is itself mostly noise.
     """
-    errors = np.array([trial.error * np.sqrt(trial.folds) for trial in trials])
-    spread = float(np.nanmean(errors)) if np.isfinite(errors).any() else 0.0
+    spread = spread_of_folds(trials)
     noise = np.array([spread / np.sqrt(trial.folds) for trial in trials])
     scores = smoothed([trial.params for trial in trials], np.array([t.score for t in trials]), noise, grid)
     most = max(min(trial.folds, FOLDS) for trial in trials)
     order = sorted(range(len(trials)), key=lambda at: (min(trials[at].folds, FOLDS) < most, -scores[at]))
     return [trials[at] for at in order]
+
+
+def spread_of_folds(trials: list[Trial]) -> float:
+    """Return the standard deviation of the score of one fold, by all trials with several."""
+    errors = np.array([trial.error * np.sqrt(trial.folds) for trial in trials])
+    return float(np.nanmean(errors)) if np.isfinite(errors).any() else 0.0
 
 
 def averaged(old: Trial, new: Trial, number: int) -> Trial:
