@@ -4,6 +4,7 @@ Rows of a cost matrix are true classes, columns predicted ones, both in the orde
 (n, k) say what predicting each class would cost a row, whose true class is known.
 """
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -319,6 +320,8 @@ def _plain(label: Any) -> Any:
 def _as_number(value: Any, name: str) -> float:
     try:
         return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must hold numbers of moderate size, got {reprlib.repr(value)}.") from None
     except (TypeError, ValueError):
         raise TypeError(f"{name} must hold numbers, got {value!r}.") from None
 
@@ -326,5 +329,7 @@ def _as_number(value: Any, name: str) -> float:
 def _as_array(values: Any, name: str) -> NDArray[np.float64]:
     try:
         return np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} must hold numbers of moderate size, got {reprlib.repr(values)}.") from None
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be an array of numbers, got {values!r}.") from None

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from polymargin._native.class_grams import add_rows, empty_buckets
 from polymargin.checks import LARGEST_ENTRY
+from polymargin.memory import check_memory
 from polymargin.threads import over_ranges
 
 ROUNDING = 1e-9
@@ -72,6 +73,16 @@ class ClassMoments:
             smaller chunks would cost more in adding up than in multiplying.
         """
         n_features = X.shape[1] if transform is None else transform(X[:1]).shape[1]
+        kind, remedy = (
+            ("variables", "use fewer of them, or landmarks")
+            if transform is None
+            else ("landmarks", "give fewer landmarks")
+        )
+        check_memory(
+            8.0 * n_classes * (n_features + 1) ** 2,
+            f"Moments of {n_classes} classes in {n_features} {kind}",
+            remedy,
+        )
         if sparse.issparse(X) and transform is None:
             grams = np.zeros((n_classes, n_features + 1, n_features + 1))
             for c, rows in _members(labels, n_classes):

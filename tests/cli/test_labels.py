@@ -1,10 +1,13 @@
-"""`polymargin labels`, and decisions under costs that come after training."""
+"""`polymargin labels`, and costs of rows and of decisions: in training, and after it."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
-from polymargin import Decider, persistence
+from polymargin import Decider, MulticategorySVC, RobustSVC, SparseSVC, expected_cost, persistence
+from polymargin.cli.methods import machine_of
 from tests.cli.commands import accept, refuse
 
 
@@ -89,3 +92,104 @@ def test_predict_needs_probabilities_for_costs(iris, tmp_path, capsys):
     costs.write_text("true,predicted,cost\nversicolor,virginica,50\n")
     accept(capsys, "fit", iris, "--target", "species", "--method", "proximal", "--save", model)
     assert "fit it with --probabilities" in refuse(capsys, "predict", model, iris, "--costs", costs)
+
+
+@pytest.fixture
+def priced(iris, tmp_path):
+    """Rows with costs in columns: of one class 50 times as much as of the others, for some rows."""
+    table = pd.read_csv(iris)
+    amount = np.random.default_rng(0).lognormal(0.0, 1.5, len(table))
+    path = tmp_path / "priced.csv"
+    table.assign(amount=amount, one=1.0).to_csv(path, index=False)
+    return path
+
+
+BY_ROW = ("--cost-columns", "setosa=amount,versicolor=amount,virginica=one")
+
+
+def costs_of(table):
+    """Costs of the rows of a table as the option says, in the order of the classes."""
+    given = table[["amount", "amount", "one"]].to_numpy()
+    classes = np.array(["setosa", "versicolor", "virginica"])
+    return given, np.where(table["species"].to_numpy()[:, None] == classes, 0.0, given)
+
+
+@pytest.mark.parametrize("machine", [MulticategorySVC(), SparseSVC(), RobustSVC()], ids=repr)
+def test_fit_trains_with_costs_of_rows(machine, priced, tmp_path, capsys):
+    method = {"MulticategorySVC": "multicategory", "SparseSVC": "sparse", "RobustSVC": "robust"}
+    saved = tmp_path / "m.skops"
+    accept(
+        capsys, "fit", priced, "--target", "species", "--method", method[type(machine).__name__], *BY_ROW,
+        "--save", saved, "--test-size", "0", "--no-scale",
+    )  # fmt: skip
+    table = pd.read_csv(priced)
+    X = table.drop(columns=["species", "amount", "one"])
+    model = persistence.load(saved).model
+    assert list(model.feature_names_in_) == list(X.columns)
+    expected = machine.fit(X, table["species"], costs=costs_of(table)[1])
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+def test_held_out_rows_are_judged_by_their_own_costs(priced, tmp_path, capsys):
+    saved = tmp_path / "m.skops"
+    fit = ("fit", priced, "--target", "species", "--method", "multicategory", *BY_ROW)
+    shown = accept(capsys, *fit, "--save", saved, "--no-refit", "--test", priced)
+    table = pd.read_csv(priced)
+    model = persistence.load(saved).model
+    given, charged = costs_of(table)
+    X = table.drop(columns="species")
+    cost = expected_cost(table["species"], model.predict(X), costs=charged)
+    assert f"{cost:.4f}" in shown.split("expected cost")[1].splitlines()[0]
+
+    shown = accept(capsys, *fit, "--costs-in", "both", "--save", saved, "--no-refit", "--test", priced)
+    assert "least expected cost of each row" in shown
+    model = persistence.load(saved).model
+    decided = Decider(model).predict(X, given)
+    cost = expected_cost(table["species"], decided, costs=charged)
+    assert f"{cost:.4f}" in shown.split("expected cost")[-1].splitlines()[0]
+    again = tmp_path / "again.csv"
+    accept(capsys, "predict", saved, priced, *BY_ROW, "--out", again)
+    np.testing.assert_array_equal(pd.read_csv(again)["prediction"], decided)
+
+
+@pytest.mark.parametrize("method", ["auto", "multicategory", "sparse", "robust"])
+def test_searches_and_refits_are_given_the_costs_of_rows(method, priced, tmp_path, capsys):
+    saved = tmp_path / "m.skops"
+    options = ("--C", "1") if method == "auto" else ("--tune",)
+    shown = accept(
+        capsys, "fit", priced, "--target", "species", "--method", method, *BY_ROW, *options, "--save", saved
+    )
+    assert "fitted again to all 150 rows" in shown
+    table = pd.read_csv(priced)
+    machine = machine_of(persistence.load(saved).model)
+    machine = clone(machine)
+    X = StandardScaler().fit_transform(table.drop(columns=["species", "amount", "one"]))
+    expected = machine.fit(X, table["species"], costs=costs_of(table)[1]).decision_function(X)
+    found = persistence.load(saved).model.decision_function(table.drop(columns="species"))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_column_of_costs_can_be_a_feature_too(priced, tmp_path, capsys):
+    saved = tmp_path / "m.skops"
+    fit = ("fit", priced, "--target", "species", "--method", "multicategory", *BY_ROW, "--save", saved)
+    accept(capsys, *fit, "--numeric", "amount", "--test-size", "0")
+    assert list(persistence.load(saved).model.feature_names_in_)[-1] == "amount"
+    accept(capsys, *fit, "--reject", "--no-refit")
+    assert hasattr(persistence.load(saved).model[-1], "threshold_")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ((*BY_ROW, "--costs", "costs.csv"), 2, "exclude each other"),
+        ((*BY_ROW, "--method", "proximal"), 2, "--cost-columns cannot act in the training of --method proximal"),
+        ((*BY_ROW, "--sets", "0.9"), 2, "--sets does not go with --cost-columns in the training"),
+        (("--cost-columns", "setosa=amount"), 1, "missing: versicolor, virginica"),
+        (("--cost-columns", "setosa=a,versicolor=amount,virginica=one"), 1, "no column 'a'"),
+        (("--cost-columns", "setosa=species,versicolor=amount,virginica=one"), 1, "no column 'species'"),
+        (("--costs-in", "both"), 2, "give --costs or --cost-columns"),
+    ],
+)
+def test_fit_refuses_costs_of_rows(options, code, message, priced, capsys):
+    method = () if "--method" in options else ("--method", "multicategory")
+    assert message in refuse(capsys, "fit", priced, "--target", "species", *method, *options, code=code)

@@ -99,7 +99,8 @@ def _call(recipe: Recipe, parameters: dict[str, Any], X: Any, y: Any, weights: A
         default: Any = RidgeClassifier() if recipe.target == "NewtonRefinement" else polymargin.ProximalSVC()
         parameters = {"estimator": default, **parameters}
     model = target(**parameters)
-    if getattr(model, "kernel", None) == "precomputed" and isinstance(X, np.ndarray) and X.ndim == 2:
+    kernel = getattr(model, "kernel", None)
+    if isinstance(kernel, str) and kernel == "precomputed" and isinstance(X, np.ndarray) and X.ndim == 2:
         try:
             with np.errstate(all="ignore"):
                 X = X @ X.T if X.dtype != bool else X.astype(float) @ X.T.astype(float)
@@ -182,6 +183,8 @@ def _refusal(error: Exception, parameters: dict[str, Any]) -> Verdict:
         return Verdict("defect", found)
     if any(ord(character) < 32 and character not in "\n\t" for character in str(error)):
         return Verdict("defect", f"control characters in {found!r}")
+    if "truth value of an array" in str(error):
+        return Verdict("defect", f"compared an array with a word: {found}")
     if len(str(error)) < 15:
         return Verdict("defect", f"says too little: {found}")
     return Verdict("refused", found)

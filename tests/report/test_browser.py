@@ -1,14 +1,20 @@
 """The report in a real browser."""
 
+import base64
+import io
 import itertools
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from polymargin import ProximalSVC, report
 from polymargin.cli.costs import read_costs
 from polymargin.report.evidence import Evidence
 from tests.report import browser
 from tests.report.models import COMMON, NAMES, OWN, fitted, page_of, wine
+from tests.simulate import blobs
 
 if browser.missing():
     pytest.skip(browser.missing(), allow_module_level=True)
@@ -197,6 +203,55 @@ def test_the_predictions_sort_by_every_column_and_filter(opened):
     assert browser.console(driver) == []
 
 
+def saved_by(driver, button):
+    """Return the text of the file that a button hands over."""
+    driver.execute_script("URL.createObjectURL = blob => { window.saved = blob; return 'data:,'; }")
+    driver.find_element("id", button).click()
+    return driver.execute_async_script("window.saved.text().then(arguments[arguments.length - 1])")
+
+
+def test_variables_are_searched_sorted_and_saved(opened):
+    driver = opened("sparse")
+    machine, columns = fitted("sparse")[-1], wine()[0].columns
+
+    def listed():
+        rows = driver.find_elements("css selector", "#variables-table tbody tr")
+        return [row.find_element("tag name", "th").text for row in rows if row.is_displayed()]
+
+    selected = {columns[j] for j in machine.selected_features_}
+    assert set(listed()) == selected
+    name, *spread = driver.find_elements("css selector", "#variables-table thead button")[::2]
+    name.click()
+    assert listed() == sorted(selected, key=str.lower)
+    spread[0].click()
+    ranges = dict(zip(columns, np.ptp(machine.coef_, axis=0), strict=True))
+    assert [ranges[one] for one in listed()] == sorted(ranges[one] for one in selected)
+    saved = pd.read_csv(io.StringIO(saved_by(driver, "save-variables")), index_col="Variable")
+    assert list(saved.index) == listed()
+    expected = pd.DataFrame(machine.coef_.T, index=columns, columns=machine.classes_).loc[saved.index]
+    np.testing.assert_array_equal(saved[list(machine.classes_)], expected)
+    driver.find_element("id", "find-variable").send_keys("FLAVA")
+    found = [one for one in selected if "flava" in one]
+    assert 0 < len(found) < len(selected)
+    assert sorted(listed()) == sorted(found)
+    assert driver.find_element("id", "found-variables").text == f"{len(found)} of {len(selected)} variables"
+    assert list(pd.read_csv(io.StringIO(saved_by(driver, "save-variables")))["Variable"]) == listed()
+    assert browser.console(driver) == []
+
+
+def test_printing_does_not_fill_pages_with_rows(driver, folder):
+    X, y = blobs(np.random.default_rng(0), 600, 3, 3)
+    pages = {}
+    for n in (31, 600):
+        path = folder / f"{n}.html"
+        path.write_text(report.build(ProximalSVC().fit(X, y), X[:n], y[:n]), "utf-8")
+        browser.resize(driver, 1000, 900)
+        browser.open_page(driver, path)
+        pdf = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+        pages[n] = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert 0 < pages[600] <= pages[31] + 1
+
+
 def test_every_field_and_button_has_a_name_and_is_reached_by_the_keyboard(opened):
     driver = opened("multicategory")
     unnamed = driver.execute_script(
@@ -225,9 +280,6 @@ def test_saved_costs_are_what_the_command_line_reads(opened, tmp_path):
     driver = opened("sparse")
     costs = np.array([[0, 1.5, 2], [3, 0, 4e-3], [5, 6, 0]])
     set_costs(driver, costs)
-    driver.execute_script("URL.createObjectURL = blob => { window.saved = blob; return 'data:,'; }")
-    driver.find_element("id", "save-costs").click()
-    text = driver.execute_async_script("window.saved.text().then(arguments[arguments.length - 1])")
     path = tmp_path / "costs.csv"
-    path.write_text(text, "utf-8")
+    path.write_text(saved_by(driver, "save-costs"), "utf-8")
     np.testing.assert_array_equal(read_costs(path, np.array(sorted(NAMES))), costs)

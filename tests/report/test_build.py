@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
 from sklearn.datasets import load_wine
@@ -122,17 +123,46 @@ def test_a_fit_that_did_not_converge_says_by_how_much():
     assert "limited to 1" in text
 
 
-def test_a_sentence_for_every_variable():
-    machine, text = fitted("sparse")[-1], Page(page_of("sparse")).texts["variables"]
+def test_every_variable_has_a_row_that_says_what_it_separates():
+    machine, text = fitted("sparse")[-1], Page(page_of("sparse")).texts["variables-table"]
     table = machine.separations()
     columns = wine()[0].columns
     for row in table.to_dict("records"):
         groups = row["partition"].split(" > ")
         if len(groups) == 2:
             high, low = (group.replace(" = ", " and ") for group in groups)
-            assert f"{columns[row['feature']]} separates {high} from {low}" in text
+            assert f"{columns[row['feature']]}separates {high} from {low}" in text
         else:
-            assert f"{columns[row['feature']]} separates all classes" in text
+            assert f"{columns[row['feature']]}separates all classes" in text
+
+
+def test_two_hundred_genes_are_a_table_and_a_map_in_boxes_that_scroll():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = pd.DataFrame(rng.normal(size=(60, 200)) + 0.3 * y[:, None], columns=[f"gene {j}" for j in range(200)])
+    model = SparseSVC(penalty="l2", C=1.0).fit(X, y)
+    page = Page(report.build(model, X, y))
+    assert "200 of 200 variables" in page.texts["variables"]
+    assert sum(attributes.get("scope") == "row" for attributes in page.all("th")) >= 200
+    drawn = page.texts["separations-picture"].split("\n")
+    assert {line.strip() for line in drawn} >= set(X.columns)
+    assert {attributes["class"] for attributes in page.all("div") if "tall" in attributes.get("class", "")} == {
+        "scroll tall",
+        "scroll plot tall",
+    }
+
+
+@pytest.mark.parametrize(("machine", "meaning"), [
+    (MulticategorySVC(C=1e3), "fall short of the full margin"),
+    (ProximalSVC(), "the highest score leads the next by less than"),
+])  # fmt: skip
+def test_thresholds_are_said_in_words(machine, meaning):
+    X, y, held_X, held_y = wine()
+    model = make_pipeline(StandardScaler(), machine).fit(X, y)
+    text = Page(report.build(model, held_X, held_y)).texts["strengths"]
+    lead = text[: text.index("RejectOptionClassifier would")]
+    assert meaning in lead
+    assert not re.search(r"\de-\d", lead)
 
 
 def test_suspects_are_those_of_the_machine():

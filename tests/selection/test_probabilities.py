@@ -4,13 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import LeaveOneOut
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
 from sklearn.neighbors import NearestCentroid, RadiusNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,6 +23,7 @@ from polymargin import (
     ProbabilityClassifier,
     ProximalSVC,
     SparseSVC,
+    make_cost_scorer,
     persistence,
 )
 from polymargin.selection.left_out import can_leave_out, leave_out
@@ -119,6 +122,77 @@ def test_predict_is_the_most_probable_class_and_with_costs_the_cheapest(method, 
     given = ProbabilityClassifier(MulticategorySVC(), method=method, cost_matrix=frame).fit(X, y)
     np.testing.assert_array_equal(given.predict(X), cheapest)
     np.testing.assert_array_equal(given.decision_function(X).argmax(axis=1), (P @ matrix).argmin(axis=1))
+
+
+def test_costs_of_rows_are_passed_on(data):
+    X, y = data
+    classes, labels = np.unique(y, return_inverse=True)
+    matrix = np.array([[0.0, 3.0, 1.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    by_class = ProbabilityClassifier(MulticategorySVC(cost_matrix=matrix)).fit(X, y)
+    by_row = ProbabilityClassifier(MulticategorySVC()).fit(X, y, costs=matrix[labels])
+    np.testing.assert_allclose(by_row.predict_proba(X), by_class.predict_proba(X), atol=1e-9)
+    frame = pd.DataFrame(matrix[labels], columns=classes)[classes[::-1]]
+    named = ProbabilityClassifier(MulticategorySVC()).fit(X, y, costs=frame)
+    np.testing.assert_array_equal(named.predict_proba(X), by_row.predict_proba(X))
+    amounts = np.random.default_rng(0).lognormal(size=len(y))[:, None] * matrix[labels]
+    near = ProbabilityClassifier(MulticategorySVC()).fit(X, y, costs=amounts)
+    refitted = ProbabilityClassifier(MulticategorySVC(), cv=LeaveOneOut()).fit(X, y, costs=amounts)
+    assert np.abs(near.predict_proba(X) - refitted.predict_proba(X)).mean() < 0.02
+    assert np.abs(near.predict_proba(X) - by_row.predict_proba(X)).max() > 0.01
+
+
+def test_equal_rows_of_other_costs_are_left_out_together(data):
+    X, y = data
+    labels = np.unique(y, return_inverse=True)[1]
+    costs = 1.0 - np.eye(3)[labels]
+    twice, labels_twice = np.vstack([X, X]), np.concatenate([y, y])
+    model = ProbabilityClassifier(MulticategorySVC()).fit(twice, labels_twice, costs=np.vstack([costs, 2 * costs]))
+    scores = model.left_out_.scores[np.argsort(model.left_out_.rows)]
+    np.testing.assert_array_equal(scores[: len(y)], scores[len(y) :])
+
+
+def test_costs_of_rows_with_weights_pipelines_and_searches(data):
+    X, y = data
+    labels = np.unique(y, return_inverse=True)[1]
+    costs = np.random.default_rng(2).lognormal(size=(len(y), 3)) * (1.0 - np.eye(3)[labels])
+    weights = np.r_[np.zeros(5), np.ones(len(y) - 5)]
+    broken = costs.copy()
+    broken[0] = np.nan  # a row of weight zero takes no part
+    weighted = ProbabilityClassifier(MulticategorySVC()).fit(X, y, sample_weight=weights, costs=broken)
+    without = ProbabilityClassifier(MulticategorySVC()).fit(X[5:], y[5:], costs=costs[5:])
+    np.testing.assert_allclose(weighted.predict_proba(X), without.predict_proba(X), atol=1e-9)
+    with config_context(enable_metadata_routing=True):
+        scaled = make_pipeline(StandardScaler(), MulticategorySVC().set_fit_request(costs=True))
+        inside = ProbabilityClassifier(scaled).fit(X, y, costs=costs)
+        Z = StandardScaler().fit_transform(X)
+        outside = ProbabilityClassifier(MulticategorySVC()).fit(Z, y, costs=costs)
+        np.testing.assert_allclose(inside.predict_proba(X), outside.predict_proba(Z), atol=1e-12)
+        model = ProbabilityClassifier(MulticategorySVC()).set_fit_request(costs=True)
+        scorer = make_cost_scorer().set_score_request(costs=True)
+        grid = {"estimator__C": [0.01, 1.0]}
+        search = GridSearchCV(model, grid, scoring=scorer, cv=3).fit(X, y, costs=costs)
+        assert search.best_score_ <= 0.0
+        with pytest.raises(UnsetMetadataPassedError, match="costs"):
+            GridSearchCV(ProbabilityClassifier(MulticategorySVC()), grid, cv=3).fit(X, y, costs=costs)
+
+
+@pytest.mark.parametrize(
+    ("machine", "change", "error", "message"),
+    [
+        (ProximalSVC(), {}, TypeError, "costs must be None with ProximalSVC"),
+        (LogisticRegression(), {}, TypeError, "costs must be None with LogisticRegression"),
+        (MulticategorySVC(), {7: np.nan}, ValueError, "in row 7"),
+        (MulticategorySVC(), {3: -1.0}, ValueError, "in row 3"),
+        (MulticategorySVC(), {4: 1.0}, ValueError, "zero for the own class of a row, got 1 in row 4"),
+    ],
+)
+def test_bad_costs_of_rows(machine, change, error, message, data):
+    X, y = data
+    costs = 1.0 - np.eye(3)[np.unique(y, return_inverse=True)[1]]
+    for row, value in change.items():
+        costs[row] = value
+    with pytest.raises(error, match=message):
+        ProbabilityClassifier(machine).fit(X, y, costs=costs)
 
 
 def test_a_temperature_never_changes_what_is_predicted():

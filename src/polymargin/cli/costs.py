@@ -61,6 +61,16 @@ def cost_columns_of(text: str, classes: NDArray) -> list[str]:
     return [named[label] for label in classes.tolist()]
 
 
+def where_wrong(costs: NDArray[np.float64], y: NDArray, classes: NDArray) -> NDArray[np.float64]:
+    """Return costs (n, k) of rows whose classes are known: predicting these costs nothing.
+
+    >>> where_wrong(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["b", "a"]), np.array(["a", "b"]))
+    array([[1., 0.],
+           [0., 4.]])
+    """
+    return np.where(y[:, None] == classes, 0.0, costs)
+
+
 def read_row_costs(text: str, rows: Rows, classes: NDArray) -> NDArray[np.float64]:
     """Return the costs (n, k) of rows from the columns that the text names, in the order of `classes`."""
     if rows.is_sparse:

@@ -11,6 +11,7 @@ from polymargin.cli._terminal import Interrupted, notes, one_line_errors, result
 from polymargin.cli.names import CostsIn, Kernel, Method, Misuse
 from polymargin.cli.options import (
     Categorical,
+    CostColumns,
     Costs,
     Data,
     Debug,
@@ -35,6 +36,7 @@ def fit(
     method: Annotated[Method, typer.Option(help="The classifier; auto chooses and tunes it.")] = Method.auto,
     budget: Annotated[str | None, typer.Option(help="Time for choosing settings: 60s, 5m, 1h.")] = None,
     costs: Costs = None,
+    cost_columns: CostColumns = None,
     costs_in: Annotated[
         CostsIn | None, typer.Option(help="Where costs act: in the decisions by probabilities, mostly best.")
     ] = None,
@@ -79,8 +81,10 @@ def fit(
         if budget is not None:
             parse_seconds(budget)
         share = training.check_share(test_size, test, report)
-        if costs_in is not None and costs is None:
-            raise Misuse(f"--costs-in {costs_in} says where costs act: give --costs.")
+        if costs is not None and cost_columns is not None:
+            raise Misuse("--costs and --cost-columns exclude each other: errors are priced by class or by row.")
+        if costs_in is not None and costs is None and cost_columns is None:
+            raise Misuse(f"--costs-in {costs_in} says where costs act: give --costs or --cost-columns.")
         if reject and (probabilities or sets is not None or costs_in in WITH_PROBABILITIES):
             raise Misuse("--reject excludes --probabilities, --sets and costs in the decisions.")
         if priors is not None and (probabilities or sets is not None or costs_in in WITH_PROBABILITIES):
@@ -93,7 +97,9 @@ def fit(
             C,
             kernel,
             landmarks,
-            costs_in=costs_in or (CostsIn.training if reject or priors else CostsIn.decisions),
+            by_row=cost_columns is not None,
+            # costs of rows need not be known of the rows to come, so that by default the training learns them
+            costs_in=costs_in or (CostsIn.training if reject or priors or cost_columns else CostsIn.decisions),
             probabilities=probabilities,
             sets=sets,
             seed=seed,
@@ -112,6 +118,7 @@ def fit(
             impute=impute,
             share=share,
             test=test,
+            cost_columns=cost_columns,
             seed=seed,
         )
         say_what_was_assumed(job.rows)
@@ -150,6 +157,8 @@ def fit(
             _save(final.model, save, metadata)
         if report is not None and job.held_out is not None:
             page(trained.model, job.held_out, choice.costs, report, command, data.name)
+            if job.row_costs is not None:
+                notes().print("the report counts every error as 1; the expected cost below is that of the rows")
         # What is printed comes last: whoever closes the pipe early has the files.
         show_summary(results(), trained, job, choice.costs)
         if save is not None:

@@ -7,7 +7,6 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from polymargin import (
@@ -19,6 +18,7 @@ from polymargin import (
     ProximalSVC,
     ProximalSVCCV,
     RejectOptionClassifier,
+    RobustSearch,
     RobustSVC,
     SharedStructureSearch,
     SharedStructureSVC,
@@ -60,6 +60,7 @@ class Choice:
     ----------
     C, kernel, landmarks : None for what suits the method and the data.
     costs, priors : (k, k) and (k,) arrays in the order of the classes, or None.
+    by_row : whether rows have costs of their own, instead of those of classes.
     costs_in : where the costs act.
     probabilities : whether the classifier is to have probabilities, which costs in the decisions need.
     sets : probability that sets of classes are to hold the true one with; None for no sets.
@@ -73,6 +74,7 @@ class Choice:
     landmarks: int | None = None
     costs: NDArray[np.float64] | None = None
     priors: NDArray[np.float64] | None = None
+    by_row: bool = False
     costs_in: CostsIn = CostsIn.training
     probabilities: bool = False
     sets: float | None = None
@@ -82,12 +84,19 @@ class Choice:
     def check(self) -> None:
         """Refuse what the method cannot use."""
         if not self.method.takes_costs:
-            for option, value in (("--costs", self.costs_of_training), ("--priors", self.priors)):
-                if value is not None:
+            given = (
+                ("--costs", self.costs_of_training is not None),
+                ("--cost-columns", self.trains_by_row),
+                ("--priors", self.priors is not None),
+            )
+            for option, is_given in given:
+                if is_given:
                     raise Misuse(
                         f"{option} cannot act in the training of --method {self.method}; auto, multicategory, "
                         "sparse and robust can use it."
                     )
+        if self.trains_by_row and self.sets is not None:
+            raise Misuse("--sets does not go with --cost-columns in the training; --costs-in decisions does.")
         if self.method is Method.sparse and (self.kernel is Kernel.rbf or self.landmarks is not None):
             raise Misuse("--method sparse is linear: --kernel rbf and --landmarks do not go with it.")
 
@@ -105,9 +114,20 @@ class Choice:
         return None if self.costs_in is CostsIn.training else self.costs
 
     @property
+    def trains_by_row(self) -> bool:
+        """Whether the classifier is fitted to costs of rows."""
+        return self.by_row and self.costs_in is not CostsIn.decisions
+
+    @property
+    def decides_by_row(self) -> bool:
+        """Whether rows are decided on by their own costs."""
+        return self.by_row and self.costs_in is not CostsIn.training
+
+    @property
     def is_probable(self) -> bool:
         """Whether the classifier gets probabilities."""
-        return self.probabilities or self.sets is not None or self.costs_of_decisions is not None
+        decides = self.costs_of_decisions is not None or self.decides_by_row
+        return self.probabilities or self.sets is not None or decides
 
     def with_probabilities(self, machine: Any) -> Any:
         """Return the machine with probabilities around it, and sets where asked for."""
@@ -169,7 +189,7 @@ class Choice:
                 self.settings(X),
                 first_rows=max(500, 2 * landmarks),  # the folds of the first round must hold that many
                 budget=self.budget or DEFAULT_BUDGET,
-                scoring=make_cost_scorer(self.costs_of_training),
+                scoring=None if self.trains_by_row else make_cost_scorer(self.costs_of_training),
                 random_state=self.seed,
                 n_jobs=AT_ONCE,
                 observer=observer,
@@ -185,7 +205,8 @@ class Choice:
             case Method.shared:
                 return SharedStructureSearch(machine)
             case Method.robust:
-                return GridSearchCV(machine, {"C": ROBUST_CS}, scoring=make_cost_scorer(self.costs_of_training))
+                gammas = [kernel_scale(X)] if self.kernel is Kernel.rbf else None
+                return RobustSearch(machine, Cs=ROBUST_CS, gammas=gammas)
             case unknown:
                 assert_never(unknown)
 

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
-from polymargin import expected_cost
+from polymargin import Decider, expected_cost
 from polymargin.cli._terminal import make_table
+from polymargin.cli.costs import where_wrong
 from polymargin.cli.methods import machine_of
 from polymargin.cli.training import Job, Trained
 
@@ -20,7 +21,7 @@ SHOWN_ERRORS = 10
 
 def show_summary(console: Any, trained: Trained, job: Job, costs: NDArray[np.float64] | None) -> None:
     """Print a summary of a fitted pipeline."""
-    predicted = None if job.held_out is None else plain_predictions(trained.model, job.held_out[0])
+    predicted = None if job.held_out is None else held_out_predictions(trained, job)
     table = make_table(None, "")
     table.show_header = False
     table.add_column("")
@@ -51,27 +52,30 @@ def summary_lines(
         ("certificate", certificate_line(machine)),
     ]
     if hasattr(trained.model[-1], "predict_proba"):
-        lines.append(("decisions", decisions_line(trained.model[-1])))
+        lines.append(("decisions", decisions_line(trained.model[-1], by_row=trained.choice.decides_by_row)))
     if hasattr(machine, "selected_features_"):
         lines.append(("variables", f"{len(machine.selected_features_)} of {n_features} used"))
     if hasattr(machine, "suspect_labels_"):
         lines.append(("suspect", f"{len(machine.suspect_labels_)} labels of the training rows"))
     if job.held_out is not None and predicted is not None:
-        lines += held_out_lines(trained.model, *job.held_out, predicted, costs)
+        prices: dict[str, Any] = {"cost_matrix": costs}
+        if job.row_costs is not None and job.row_costs.held_out is not None:
+            prices = {"costs": where_wrong(job.row_costs.held_out, job.held_out[1], job.classes)}
+        lines += held_out_lines(trained.model, *job.held_out, predicted, prices)
     return lines
 
 
 def held_out_lines(
-    model: Any, X: Any, y: NDArray, predicted: NDArray, costs: NDArray[np.float64] | None
+    model: Any, X: Any, y: NDArray, predicted: NDArray, prices: dict[str, Any]
 ) -> list[tuple[str, str]]:
-    """Return what the held-out rows say of a model, in words."""
+    """Return what the held-out rows say of a model, in words; `prices` as `expected_cost` takes them."""
     classes = machine_of(model).classes_
     found = [float(np.mean(predicted[y == label] == label)) for label in classes if (y == label).any()]
     lines = [
         ("held out", f"{len(y)} rows"),
         ("error", f"{np.mean(predicted != y):.4f}"),
         ("balanced accuracy", f"{np.mean(found):.4f}, the mean over the classes of what is found of each"),
-        ("expected cost", f"{expected_cost(y, predicted, costs, labels=classes):.4f}"),
+        ("expected cost", f"{expected_cost(y, predicted, labels=classes, **prices):.4f}"),
     ]
     never = [str(label) for label in classes if (y == label).any() and not (predicted[y == label] == label).any()]
     if never:
@@ -112,10 +116,11 @@ def class_figures(y: NDArray, predicted: NDArray, classes: NDArray) -> ClassFigu
     return ClassFigures([str(label) for label in classes], confusion_matrix(y, predicted, labels=classes))
 
 
-def decisions_line(classifier: Any) -> str:
+def decisions_line(classifier: Any, *, by_row: bool = False) -> str:
     """Say by what a classifier with probabilities decides."""
     model = getattr(classifier, "model_", classifier)
     rule = "the most probable class" if model.cost_matrix is None else "the class of least expected cost"
+    rule = "the class of least expected cost of each row" if by_row else rule
     return f"{rule}, by probabilities from left-out scores ({model.method_} map)"
 
 
@@ -160,6 +165,15 @@ def certificate_line(machine: Any) -> str:
     what = "global optimum" if certificate.kind == "global" else "stationary point"
     verdict = "" if machine.converged_ else ", not within its tolerance"
     return f"{what}, relative gap {max(certificate.gap, 0.0):.1e}{verdict}"
+
+
+def held_out_predictions(trained: Trained, job: Job) -> NDArray:
+    """Return the predictions of the held-out rows, without rejections, by their own costs where these decide."""
+    assert job.held_out is not None
+    if not trained.choice.decides_by_row:
+        return plain_predictions(trained.model, job.held_out[0])
+    assert job.row_costs is not None
+    return Decider(trained.model).predict(job.held_out[0], job.row_costs.held_out)
 
 
 def plain_predictions(model: Any, X: Any) -> NDArray:

@@ -9,17 +9,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from polymargin import BudgetSearch, RejectOptionClassifier
+from polymargin import BudgetSearch, RejectOptionClassifier, RobustSearch
 from polymargin.cli.columns import Columns
+from polymargin.cli.costs import cost_columns_of, read_row_costs, where_wrong
 from polymargin.cli.methods import Choice, tuned
 from polymargin.cli.names import Misuse
 from polymargin.cli.tables import Reading, Rows, check_classes, read_rows
@@ -41,6 +42,7 @@ class Job:
     train, held_out : prepared columns and classes; `held_out` is None where none were asked for.
     everything : all rows of the file, which a model for use is fitted to.
     held_out_rows : positions among them of those held out, where these are of the same file.
+    row_costs : what predictions cost rows where they are wrong, where columns of the file say so.
     """
 
     rows: Rows
@@ -49,11 +51,21 @@ class Job:
     held_out: Part | None
     everything: Part
     held_out_rows: NDArray[np.intp] | None = None
+    row_costs: "RowCosts | None" = None
 
     @property
     def classes(self) -> NDArray:
         """The classes of the training rows."""
         return np.unique(self.train[1])
+
+
+@dataclass(frozen=True, slots=True)
+class RowCosts:
+    """What predicting each class costs where it is wrong, (n, k) of the rows of each part of a job."""
+
+    train: NDArray[np.float64]
+    held_out: NDArray[np.float64] | None
+    everything: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +78,14 @@ class Trained:
     search : the fitted search, None without tuning.
     seconds : that it took.
     n_rows : that the classifier was fitted to.
+    choice : of the method, and of how it is used.
     """
 
     model: Pipeline
     search: Any
     seconds: float
     n_rows: int
+    choice: Choice
 
     @property
     def is_complete(self) -> bool:
@@ -90,13 +104,21 @@ def read_job(
     impute: bool = False,
     share: float = 0.25,
     test: Path | None = None,
+    cost_columns: str | None = None,
     seed: int = 0,
 ) -> Job:
-    """Read a file and hold a `share` of its rows out, or take those of the file `test`."""
+    """Read a file and hold a `share` of its rows out, or take those of the file `test`.
+
+    Columns of costs are no features, unless `numeric` names them.
+    """
     reading = reading or Reading()
     rows = read_rows(path, target=target, reading=reading)
     assert rows.y is not None
     check_classes(rows.y, f"{path}: the target" + (f" column {target!r}" if target else ""))
+    costs, classes = None, np.unique(rows.y)
+    if cost_columns is not None:
+        costs = read_row_costs(cost_columns, rows, classes)
+        drop += tuple(name for name in cost_columns_of(cost_columns, classes) if name not in numeric)
     columns = Columns.of(rows, categorical=categorical, numeric=numeric, drop=drop, impute=impute, target=target)
     X, y = columns.select(rows), rows.y
     check_memory(X, columns)
@@ -106,9 +128,15 @@ def read_job(
         unknown = np.setdiff1d(other.y.astype(str), np.unique(y).astype(str))
         if len(unknown):
             raise ValueError(f"--test {test} holds classes that {path} does not: {', '.join(unknown[:8])}.")
-        return Job(rows, columns, (X, y), (columns.select(other), other.y.astype(y.dtype)), (X, y))
+        row_costs = None
+        if costs is not None:
+            assert cost_columns is not None
+            row_costs = RowCosts(costs, read_row_costs(cost_columns, other, classes), costs)
+        held_out_part = columns.select(other), other.y.astype(y.dtype)
+        return Job(rows, columns, (X, y), held_out_part, (X, y), row_costs=row_costs)
     if share == 0.0:
-        return Job(rows, columns, (X, y), None, (X, y))
+        row_costs = None if costs is None else RowCosts(costs, None, costs)
+        return Job(rows, columns, (X, y), None, (X, y), row_costs=row_costs)
     held_out, k = int(np.ceil(share * len(y))), len(np.unique(y))
     if held_out < k or len(y) - held_out < k:
         raise ValueError(
@@ -117,7 +145,8 @@ def read_job(
         )
     inside, outside = train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed)
     train, judged = ((_safe_indexing(X, part), y[part]) for part in (inside, outside))
-    return Job(rows, columns, train, judged, (X, y), outside)
+    row_costs = None if costs is None else RowCosts(costs[inside], costs[outside], costs)
+    return Job(rows, columns, train, judged, (X, y), outside, row_costs)
 
 
 def untuned(columns: Columns, choice: Choice, n_rows: int) -> Pipeline:
@@ -156,6 +185,7 @@ def train(
     before it begins, so that whoever ends it early has its best model so far.
     """
     X, y = job.train
+    priced = _priced(choice, job, "train")
     started = time.perf_counter()
     prepare = job.columns.preprocessing(scale=scale)
     features = X if isinstance(prepare, str) else prepare.fit_transform(X, y)
@@ -166,19 +196,27 @@ def train(
         model.steps[-1] = ("classify", search)
         if started_search is not None:
             started_search(search, model)
-    model.steps[-1][1].fit(features, y)
+    model.steps[-1][1].fit(features, y, **priced)
     if choice.is_probable:
         # As with rejection, what is left out is rows: the choice of the settings is made.
         probable = choice.with_probabilities(clone(tuned(model[-1])))
-        model.steps[-1] = ("classify", probable.fit(features, y))
+        model.steps[-1] = ("classify", probable.fit(features, y, **priced))
     elif reject:
         # The choice is made: what is left out to learn the threshold is rows, not the search.
         careful = RejectOptionClassifier(clone(tuned(model[-1])))
-        model.steps[-1] = ("classify", careful.fit(features, y))
-    elif isinstance(search, (GridSearchCV, BudgetSearch)):
+        model.steps[-1] = ("classify", careful.fit(features, y, **priced))
+    elif isinstance(search, (RobustSearch, BudgetSearch)):
         # Searches of single families have a section in the report; of these the winner is enough.
         model.steps[-1] = ("classify", search.best_estimator_)
-    return Trained(model, search, time.perf_counter() - started, getattr(search, "n_rows_", len(y)))
+    return Trained(model, search, time.perf_counter() - started, getattr(search, "n_rows_", len(y)), choice)
+
+
+def _priced(choice: Choice, job: Job, part: Literal["train", "everything"]) -> dict[str, Any]:
+    """Return the costs that a classifier is fitted to beside the rows of a part, if to any."""
+    if not choice.trains_by_row:
+        return {}
+    assert job.row_costs is not None
+    return {"costs": where_wrong(getattr(job.row_costs, part), getattr(job, part)[1], job.classes)}
 
 
 def refitted(trained: Trained, job: Job) -> Trained:
@@ -186,8 +224,10 @@ def refitted(trained: Trained, job: Job) -> Trained:
     X, y = job.everything
     started = time.perf_counter()
     model = clone(Pipeline([*trained.model.steps[:-1], ("classify", tuned(trained.model[-1]))]))
-    model.fit(X, y)
-    return Trained(model, trained.search, time.perf_counter() - started, len(y))
+    # step by step: a pipeline passes costs of rows on only where scikit-learn's routing is switched on
+    features = X if isinstance(model[0], str) else model[0].fit_transform(X, y)
+    model[-1].fit(features, y, **_priced(trained.choice, job, "everything"))
+    return Trained(model, trained.search, time.perf_counter() - started, len(y), trained.choice)
 
 
 def check_share(test_size: float | None, test: Path | None, report: Path | None) -> float:

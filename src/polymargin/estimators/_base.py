@@ -399,7 +399,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         return factors if priors is None else factors * priors * totals.sum() / totals
 
     def _is_pairwise(self) -> bool:
-        return getattr(self, "kernel", None) == "precomputed"
+        kernel = getattr(self, "kernel", None)
+        return isinstance(kernel, str) and kernel == "precomputed"
 
     def _iteration_limit(self) -> Any:
         """Return `max_iter`, or what it stands for."""

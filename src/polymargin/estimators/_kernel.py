@@ -1,5 +1,6 @@
 """What the kernel machines share: the Gram matrix they train on, what they keep of a fit, and scoring."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from polymargin.gram import (
     Kernel,
     NystroemMap,
     PointKernel,
+    check_kernel_name,
     make_gram,
 )
 
@@ -38,6 +40,7 @@ class KernelClassifier(MarginClassifier):
 
     def _check_kernel(self) -> None:
         """Check the arguments that need no data."""
+        check_kernel_name(self.kernel)
         check_real("cache_size", self.cache_size, above=0.0)
         if self.landmarks is not None and self._is_pairwise():
             raise ValueError(
@@ -64,14 +67,15 @@ class KernelClassifier(MarginClassifier):
             )
         return width
 
-    def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None) -> Gram:
+    def _gram(self, kernel: Kernel, X: Any, nystroem: NystroemMap | None, until: float = math.inf) -> Gram:
+        """Return the Gram matrix in the form that suits it; whoever has a time limit says when it is over."""
         if nystroem is not None:
             return FeatureGram(nystroem.transform(X))
         n, p = X.shape
         gram_is_better = p > n and 8e-6 * n * n <= self.cache_size and not (issparse(X) and n > SPARSE_ROWS)
         if kernel.name == "linear" and not gram_is_better:
             return FeatureGram(X)
-        return make_gram(kernel, X, self.cache_size)
+        return make_gram(kernel, X, self.cache_size, until)
 
     def _store_weights(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, W: NDArray[np.float64]

@@ -15,7 +15,7 @@ from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
 from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring, count_votes, prepared
-from polymargin.gram import KernelFeatures
+from polymargin.gram import KernelFeatures, check_kernel_name
 from polymargin.moments import ClassMoments
 from polymargin.problems.shared import SharedPoint, TaskMoments, class_tasks, one_vs_one_codes, one_vs_rest_codes
 from polymargin.solvers.contract import Observer, Settings, Solution, at_rest
@@ -41,6 +41,7 @@ class TaskClassifier(MomentClassifier):
 
     def _check_arguments(self) -> Settings:
         """Check the arguments that the classifiers share."""
+        check_kernel_name(self.kernel)
         check_weight("C", self.C)
         check_weight("relation_penalty", self.relation_penalty)
         check_choice("scheme", self.scheme, SCHEMES)

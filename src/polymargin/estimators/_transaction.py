@@ -28,9 +28,22 @@ def all_or_nothing(method: Method) -> Method:
             if not (isinstance(failure, Interrupted) and failure.stored_by is self):
                 self.__dict__.clear()
                 self.__dict__.update(before)
+            if isinstance(failure, MemoryError) and not any(name in str(failure) for name in SAVING):
+                raise MemoryError(_what_saves_memory(self, failure)) from failure
             raise
 
     return whole  # type: ignore[return-value]
+
+
+SAVING = ("cache_size", "landmarks")
+"""Parameters by which a machine gets along with less memory."""
+
+
+def _what_saves_memory(estimator: Any, failure: MemoryError) -> str:
+    """Return what to do about a lack of memory that nobody foresaw."""
+    names = [name for name in SAVING if name in estimator.get_params(deep=False)]
+    remedy = f"set {' or '.join(names)}, or fit" if names else "fit"
+    return f"{type(estimator).__name__} ran out of memory ({failure or 'no details'}): {remedy} fewer rows."
 
 
 def refuses_costs(reason: str) -> Callable[[Method], Method]:

@@ -126,7 +126,7 @@ class MulticategorySVC(KernelClassifier):
     max_iter : int, default=-1
         Limit of the solver's outer iterations; -1 for none.
     time_limit : float or None, default=None
-        Limit in seconds.
+        Limit of the whole fit in seconds, the kernel matrix included.
     cache_size : float, default=1000
         Megabytes for the kernel matrix; beyond, its rows are computed when they are needed.
     random_state : int, RandomState instance or None, default=None
@@ -252,7 +252,7 @@ class MulticategorySVC(KernelClassifier):
         -------
         self
         """
-        settings = self._check_arguments()
+        settings = self._check_arguments().started()
         data = self._data(X, y, sample_weight, costs=costs)
         check_costs_of_loss(self.loss, data)
         n_rows = data.n_rows
@@ -264,8 +264,10 @@ class MulticategorySVC(KernelClassifier):
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
         check_given(self.loss, data.labels, self.C * data.example_costs)
         losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
-        problem = HingeProblem(self._gram(kernel, data.X, nystroem), losses, self.fit_intercept)
-        solution = at_rest(Portfolio(self.solver).solve, problem, settings, observer=self._observer())
+        gram = self._gram(kernel, data.X, nystroem, settings.until)
+        problem = HingeProblem(gram, losses, self.fit_intercept)
+        solver = "auto" if settings.is_over else self.solver  # none will begin, and there may be no whole matrix
+        solution = at_rest(Portfolio(solver).solve, problem, settings, observer=self._observer())
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         record = self._fit_record
         self._fit_record = FitRecord(record.labels, record.costs, n_rows, record.coefficients)

@@ -18,7 +18,7 @@ from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring, prepared
 from polymargin.estimators._statement import Statement, brought_together, state_problem
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
-from polymargin.gram import KernelFeatures
+from polymargin.gram import KernelFeatures, check_kernel_name
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides, in_memory
 from polymargin.solvers.contract import Settings, Solution
@@ -395,6 +395,7 @@ class ProximalSVC(MomentClassifier):
         return scores[place]
 
     def _check_arguments(self) -> Settings:
+        check_kernel_name(self.kernel)
         check_weight("C", self.C)
         check_flag("balance", self.balance)
         check_flag("refine", self.refine)

@@ -10,7 +10,7 @@ from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
-from polymargin.checks import check_choice, check_entries, check_weight
+from polymargin.checks import check_choice, check_entries, check_magnitudes, check_weight
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.proximal import Sides
 from polymargin.solvers.ridge.refinement import refine_rows
@@ -99,7 +99,8 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(f"sample_weight must be None, as {self.estimator!r} does not take weights.")
         if sample_weight is not None:
-            _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+            weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+            check_magnitudes("sample_weight", weights)
         if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind == "f"):
             entries = X.tocsr() if sparse.issparse(X) else X
             assert_all_finite(entries, input_name="X")

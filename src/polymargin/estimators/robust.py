@@ -117,7 +117,7 @@ class RobustSVC(KernelClassifier):
     max_iter : int, default=-1
         Limit of the iterations within a convex step; -1 for none.
     time_limit : float or None, default=None
-        Limit in seconds.
+        Limit of the whole fit in seconds, the kernel matrix included.
     cache_size : float, default=1000
         Megabytes for the kernel matrix; beyond, its rows are computed when they are needed.
     random_state : int, RandomState instance or None, default=None
@@ -258,7 +258,7 @@ class RobustSVC(KernelClassifier):
         -------
         self
         """
-        settings = self._check_arguments()
+        settings = self._check_arguments().started()
         given = self._data(X, y, sample_weight, costs=costs)
         self.utility_ = None if costs is not None else self._utilities(given)
         self.truncation_ = self._truncation(given.n_classes)
@@ -273,7 +273,7 @@ class RobustSVC(KernelClassifier):
         """Fit to rows in memory, equal ones made one."""
         data, place = given.merged(pairwise=self._is_pairwise())
         kernel, nystroem = self._kernel_of(data)
-        gram = self._gram(kernel, data.X, nystroem)
+        gram = self._gram(kernel, data.X, nystroem, settings.until)
 
         def state(
             truncation: float, utility: NDArray[np.float64] | None = self.utility_, emphasis: Any = 1.0
@@ -282,7 +282,7 @@ class RobustSVC(KernelClassifier):
             return RobustProblem(gram, weight, truncation, self.fit_intercept, self.loss)
 
         problem = state(self.truncation_)
-        solution = self._solve(state, convex_solver(problem), settings, data.labels)
+        solution = self._solve(state, convex_solver(problem, until=settings.until), settings, data.labels)
         R = problem.coefficients(solution.point)
         self._store(data, kernel, nystroem, R)
         self.intercept_ = solution.point.step.intercept
@@ -390,6 +390,8 @@ class RobustSVC(KernelClassifier):
                 found = algorithm.solve(problem, settings, start=scores, observer=observer)
                 if name not in solutions or _objective(found) < _objective(solutions[name]):
                     solutions[name] = found
+                if settings.is_over:
+                    break
         except Interrupted as stop:
             if isinstance(stop.solution.point, RobustPoint):  # not the start of a start
                 solutions.setdefault("utility", stop.solution)

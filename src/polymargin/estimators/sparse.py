@@ -1,5 +1,6 @@
 """SparseSVC: which variable separates which classes (Guo, 2010)."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -164,7 +165,7 @@ class SparseSVC(SparseClassifier):
     max_iter : int, default=-1
         Limit of the rounds of cuts; -1 for none.
     time_limit : float or None, default=None
-        Limit in seconds.
+        Limit of the whole fit in seconds.
     verbose : bool, default=False
         Log a line per round, to the logger "polymargin".
 
@@ -276,6 +277,7 @@ class SparseSVC(SparseClassifier):
         self
         """
         settings, data, machine, penalty = self._prepare(X, y, sample_weight, costs)
+        settings = settings.started()
         self.weights_ = self._weights(machine, penalty, settings)
         penalty = penalty if self.weights_ is None else penalty.weighted(self.weights_)
         solution = at_rest(machine.solve, penalty, self.C, settings, observer=self._observer())
@@ -313,7 +315,7 @@ class SparseSVC(SparseClassifier):
         machine.check_weighted(penalty, self.adaptive)
         if not flag:
             return machine.given_weights(penalty, self.adaptive)
-        initial = Settings(max(settings.tol, INITIAL_TOL), settings.max_iter, settings.time_limit)
+        initial = replace(settings, tol=max(settings.tol, INITIAL_TOL))
         coef = machine.solve_l2(self.initial_C, initial).point.coef
         for _ in range(self.adaptive_rounds - 1):
             weighted = penalty.weighted(self._weights_from(coef, penalty))

@@ -1,6 +1,8 @@
 """Kernels, checked and resolved on the training rows."""
 
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,8 @@ _KERNEL_PARAMETERS = {
     "sigmoid": ("gamma", "coef0"),
 }
 
+AT_ONCE = 2**30
+"""Products of entries, about, that a kernel matrix may take in one call, during which nobody hears Ctrl-C."""
 SMALLEST_GAMMA, LARGEST_GAMMA = 1e-65, 1e65
 LARGEST_DEGREE = 100.0
 
@@ -54,6 +58,26 @@ class Kernel:
         _check_size(values, f"kernel='poly' of degree {self.degree:g}")
         return values
 
+    def matrix(self, X: Any, until: float = math.inf, at_once: int = AT_ONCE) -> NDArray:
+        """Return the kernel matrix of the rows of `X`, in parts where it takes more than `at_once` products.
+
+        Raises
+        ------
+        OutOfTimeError
+            ``time.perf_counter()`` has reached `until` before.
+        """
+        n, p = X.shape
+        if self.name == "rbf" and isinstance(X, np.ndarray) and n:
+            return _symmetric_rbf(X, self.gamma, until)
+        if self.name == "precomputed" or callable(self.name) or n * n * p <= at_once:
+            return self(X)
+        matrix = np.empty((n, n))
+        for rows in row_ranges(n, n * p, until, at_once):
+            block = self(X[rows], X[rows.start :])
+            matrix[rows, rows.start :] = block
+            matrix[rows.stop :, rows] = block[:, rows.stop - rows.start :].T
+        return matrix
+
     def diagonal(self, X: Any) -> NDArray[np.float64]:
         """Return the kernel of every row of `X` with itself."""
         n = X.shape[0]
@@ -68,6 +92,27 @@ class Kernel:
             return squares
         inner = self.gamma * squares + self.coef0
         return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+
+class OutOfTimeError(Exception):
+    """The time given has run out before a kernel matrix was whole."""
+
+
+def row_ranges(
+    n: int, products_per_row: float, until: float = math.inf, at_once: int = AT_ONCE
+) -> Iterator[slice]:
+    """Yield ranges of `n` rows that take so many products of entries each, short enough to stop between them.
+
+    Raises
+    ------
+    OutOfTimeError
+        ``time.perf_counter()`` has reached `until` before the last range.
+    """
+    height = max(1, int(at_once / 16 / max(products_per_row, 1.0)))
+    for first in range(0, n, height):
+        if time.perf_counter() >= until:
+            raise OutOfTimeError
+        yield slice(first, min(first + height, n))
 
 
 def _checked_values(kernel: Callable, X: Any, Y: Any) -> NDArray[np.float64]:
@@ -92,7 +137,9 @@ def _check_size(values: NDArray[np.float64], name: str) -> None:
     check_entries(f"The matrix of {name}", values, LARGEST_KERNEL)
 
 
-def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDArray[np.float64]:
+def _symmetric_rbf(
+    X: NDArray, gamma: float, until: float = math.inf, block_entries: int = 2**19
+) -> NDArray[np.float64]:
     """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
     n = len(X)
     centred = (X - X.mean(axis=0, dtype=np.float64)) * np.sqrt(2.0 * gamma)
@@ -100,6 +147,8 @@ def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDAr
     matrix = np.empty((n, n))
     first = 0
     while first < n:
+        if time.perf_counter() >= until:
+            raise OutOfTimeError
         last = min(n, first + max(64, block_entries // (n - first)))
         block = centred[first:last] @ centred[first:].T
         block -= squares[first:last, None]
@@ -111,6 +160,12 @@ def _symmetric_rbf(X: NDArray, gamma: float, block_entries: int = 2**19) -> NDAr
         first = last
     np.fill_diagonal(matrix, 1.0)
     return matrix
+
+
+def check_kernel_name(kernel: Any) -> None:
+    """Refuse what is neither a function nor the name of a kernel."""
+    if not callable(kernel):
+        check_choice("kernel", kernel, KERNELS)
 
 
 def resolve_kernel(
@@ -127,8 +182,7 @@ def kernel_for(
     kernel: Any, gamma: Any, degree: Any, coef0: Any, n_features: int, variance: Callable[[], float]
 ) -> Kernel:
     """Check a kernel specification and resolve gamma; `variance`, of all entries, is asked for if it matters."""
-    if not callable(kernel):
-        check_choice("kernel", kernel, KERNELS)
+    check_kernel_name(kernel)
     check_real("degree", degree, at_least=0.0, at_most=LARGEST_DEGREE)
     check_real("coef0", coef0, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
     if gamma == "auto" and isinstance(gamma, str):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin.checks import check_entries, check_integer, check_real
-from polymargin.gram.kernels import Kernel
+from polymargin.gram.kernels import Kernel, row_ranges
 from polymargin.gram.points import PointKernel
 
 
@@ -215,4 +215,8 @@ class NystroemMap:
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the features (n, rank) of the rows of `X`."""
-        return self.kernel(X, self.landmarks) @ self.root
+        (n, p), (m, rank) = X.shape, self.root.shape
+        features = np.empty((n, rank))
+        for rows in row_ranges(n, m * (p + rank)):
+            features[rows] = self.kernel(X[rows], self.landmarks) @ self.root
+        return features

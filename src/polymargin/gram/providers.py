@@ -4,6 +4,8 @@ They hand out the kernel matrix of the training rows in the form that fits the m
 products of features, or row by row.
 """
 
+import math
+import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -13,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
-from polymargin.gram.kernels import Kernel, row_norms_squared
+from polymargin.gram.kernels import AT_ONCE, Kernel, OutOfTimeError, row_norms_squared, row_ranges
 from polymargin.gram.products import skinny_product
+from polymargin.memory import check_memory
 from polymargin.threads import large_products
 
 
@@ -217,17 +220,21 @@ def _matmul_by_rows(gram: Gram, V: NDArray[np.float64]) -> NDArray[np.float64]:
     return product
 
 
-def pivoted_cholesky(gram: Gram, max_rank: int, tol: float = 1e-13) -> NDArray[np.float64]:
+def pivoted_cholesky(
+    gram: Gram, max_rank: int, tol: float = 1e-13, until: float = math.inf
+) -> NDArray[np.float64]:
     """Return features L (n, r), r at most `max_rank`, with ``L L'`` near the matrix (greedy pivots).
 
-    It stops when what is left of the trace is below `tol` of it; then L stands for the matrix to rounding.
+    It stops when what is left of the trace is below `tol` of it; then L stands for the matrix to rounding. It also
+    stops, after the first column, when ``time.perf_counter()`` reaches `until`.
     """
     left = gram.diagonal().copy()
     total = float(left.sum())
     L = np.zeros((gram.n, max_rank))
     for rank in range(max_rank):
         pivot = int(left.argmax())
-        if left[pivot] <= 0.0 or float(left.sum()) <= tol * total:
+        is_late = rank > 0 and time.perf_counter() >= until
+        if is_late or left[pivot] <= 0.0 or float(left.sum()) <= tol * total:
             return L[:, :rank]
         column = gram.block(np.array([pivot]))[0] - L[:, :rank] @ L[pivot, :rank]
         L[:, rank] = column / np.sqrt(left[pivot])
@@ -243,22 +250,31 @@ def kernel_root(gram: Gram) -> NDArray[np.float64]:
     return vectors[:, keep] * np.sqrt(values[keep])
 
 
-def make_gram(kernel: Kernel, X: Any, cache_size: float) -> Gram:
-    """Choose the Gram provider for `cache_size` megabytes: whole, whole in single precision, or by rows."""
-    n = X.shape[0]
-    budget = cache_size * 1e6
+def make_gram(kernel: Kernel, X: Any, cache_size: float, until: float = math.inf, at_once: int = AT_ONCE) -> Gram:
+    """Choose the Gram provider for `cache_size` megabytes: whole, whole in single precision, or by rows.
+
+    Where ``time.perf_counter()`` reaches `until` before a matrix is whole, it is given up: a solver without time
+    asks for none of its rows.
+    """
+    n, p = X.shape
     if kernel.name == "precomputed":
         return DenseGram(X)
-    if 8 * n * n <= budget:
+    size = next((size for size in (8, 4) if size * n * n <= cache_size * 1e6), None)
+    if size is None:
+        return LazyGram(kernel, X, cache_size)
+    check_memory(
+        size * n * n,
+        f"The kernel matrix of {n} rows",
+        f"lower cache_size, which is {cache_size:g} megabytes, and its rows are computed when they are needed, or "
+        "give landmarks",
+    )
+    try:
         with large_products(n * n):
-            return DenseGram(np.ascontiguousarray(kernel(X), dtype=np.float64))
-    if 4 * n * n <= budget:
-        lazy = LazyGram(kernel, X)
-        matrix = np.empty((n, n), dtype=np.float32)
-        height = max(1, 2**26 // (8 * n))
-        with large_products(n * n):
-            for first in range(0, n, height):
-                rows = np.arange(first, min(first + height, n))
-                matrix[rows] = lazy.block(rows)
-        return DenseGram(matrix)
-    return LazyGram(kernel, X, cache_size)
+            if size == 8:
+                return DenseGram(np.ascontiguousarray(kernel.matrix(X, until, at_once), dtype=np.float64))
+            matrix = np.empty((n, n), dtype=np.float32)
+            for rows in row_ranges(n, n * p, until, at_once):
+                matrix[rows] = kernel(X[rows], X)
+            return DenseGram(matrix)
+    except OutOfTimeError:
+        return LazyGram(kernel, X)

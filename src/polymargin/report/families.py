@@ -20,14 +20,18 @@ from polymargin.problems.robust import margins
 from polymargin.report.evidence import Evidence
 from polymargin.report.figures import figure
 from polymargin.report.markup import Content, join, paragraph, table, tag
-from polymargin.report.section import Section, number
+from polymargin.report.section import Section, cell_of, class_label, number, sortable
 from polymargin.selection.multicategory import MarginSearch
 from polymargin.selection.proximal import ProximalSVCCV
 from polymargin.selection.shared import SharedStructureSearch
 from polymargin.selection.sparse import SparseSVCCV
 
-MAP_VARIABLES = 40
-LISTED_VARIABLES = 100
+MAP_VARIABLES = 300
+"""Variables that the map has room for: its labels keep their size, and its box scrolls."""
+
+SEEN_VARIABLES = 40
+"""Variables beyond which it does."""
+
 LISTED_PAIRS = 10
 LISTED_SUSPECTS = 100
 
@@ -48,39 +52,61 @@ def family_sections(evidence: Evidence) -> list[Section]:
 
 
 def variables(evidence: Evidence, machine: SparseClassifier) -> Section:
-    """Show which variable separates which classes, as a map and a sentence a variable."""
+    """Show which variable separates which classes, as a map and as a table of all of them."""
     names = np.array(evidence.parts.features, dtype=object)
     selected = machine.selected_features_
     title, n = "Which variable separates which classes", len(selected)
     lead = f"{n:,} of {machine.n_features_in_:,} variables have a part in the decisions."
     if not n:
         return Section("variables", title, lead, paragraph("C is so small that no variable has entered."))
-    order = selected[np.argsort(-np.ptp(machine.coef_[:, selected], axis=0), kind="stable")]
+    ranges = np.ptp(machine.coef_, axis=0)
+    order = selected[np.argsort(-ranges[selected], kind="stable")]
     k = len(evidence.names)
     pairs, shown = k * (k - 1) // 2, min(n, MAP_VARIABLES)
 
     def draw(ax: Any) -> str:
         return SeparationMapDisplay.from_estimator(machine, names=names, max_variables=shown, ax=ax).description
 
-    size = (float(np.clip(3.2 + 0.42 * pairs, 4.5, 14.0)), 1.5 + 0.26 * shown)
-    limit = "" if n <= shown else f" The {shown} with the widest range of coefficients."
-    sentences = (
-        tag("li", tag("strong", names[j]), " ", separation_in_words(machine.coef_[:, j], evidence.names))
-        for j in order[:LISTED_VARIABLES]
+    limit = "" if n <= shown else f" The {shown} with the widest range of coefficients; the table has all."
+    separation_map = figure(
+        draw,
+        (float(np.clip(3.2 + 0.42 * pairs, 4.5, 14.0)), 1.5 + 0.26 * shown),
+        name="separations",
+        caption=f"Filled where the variable (row) separates the pair of classes (column).{limit}",
+        tall=shown > SEEN_VARIABLES,
     )
-    body = [
-        figure(
-            draw,
-            size,
-            name="separations",
-            caption=f"Filled where the variable (row) separates the pair of classes (column).{limit}",
-        ),
-        tag("ul", *sentences, class_="sentences"),
-    ]
-    if n > LISTED_VARIABLES:
-        body.append(
-            paragraph(f"{n - LISTED_VARIABLES:,} more variables have smaller coefficients.", class_="note")
+    rows = (
+        tag(
+            "tr",
+            tag("th", names[j], scope="row"),
+            tag("td", separation_in_words(machine.coef_[:, j], evidence.names), class_="words"),
+            cell_of(ranges[j]),
+            *(cell_of(value) for value in machine.coef_[:, j]),
         )
+        for j in order
+    )
+    head = [sortable("Variable", "text"), sortable("What it separates", "text"), sortable("Range", "number")]
+    head += [sortable(class_label(evidence, c), "number") for c in range(k)]
+    search = tag("input", type="search", id="find-variable", placeholder="a name or a class")
+    body = [
+        separation_map,
+        tag(
+            "div",
+            tag("label", "Search ", search),
+            tag("span", "", id="found-variables", role="status"),
+            tag("button", "Save as CSV", type="button", id="save-variables"),
+            class_="controls",
+        ),
+        table(
+            head,
+            rows,
+            caption="Variables: what they separate, the range of their coefficients, and these, class by class",
+            class_="sortable",
+            id="variables-table",
+            tall=True,
+        ),
+        paragraph("On paper the first rows only: all are on the screen.", class_="note on-paper"),
+    ]
     return Section("variables", title, lead, join(body))
 
 

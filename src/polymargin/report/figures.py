@@ -31,11 +31,17 @@ SETTINGS: Any = {
 
 
 def figure(
-    draw: Callable[[Any], str], size: tuple[float, float], *, name: str, caption: str, n_axes: int = 1
+    draw: Callable[[Any], str],
+    size: tuple[float, float],
+    *,
+    name: str,
+    caption: str,
+    n_axes: int = 1,
+    tall: bool = False,
 ) -> Markup:
     """Return a figure: `draw` is given axes of `size` inches and returns what they show in words.
 
-    `name` sets the ids inside the picture apart from those of other pictures.
+    `name` sets the ids inside the picture apart from those of other pictures; a `tall` one scrolls in its box.
     """
     with style():
         import matplotlib as mpl
@@ -50,7 +56,8 @@ def figure(
             file = io.StringIO()
             canvas.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     picture = inline_svg(file.getvalue(), name=name, alternative=alternative)
-    return tag("figure", tag("div", picture, class_="scroll plot", tabindex="0"), tag("figcaption", caption))
+    box = tag("div", picture, class_="scroll plot tall" if tall else "scroll plot", tabindex="0")
+    return tag("figure", box, tag("figcaption", caption))
 
 
 def inline_svg(text: str, *, name: str, alternative: str) -> Markup:

@@ -1,6 +1,6 @@
 "use strict";
 
-/* The cost explorer and the sortable table of a Polymargin report. Everything it needs is in the page. */
+/* The cost explorer and the tables of a Polymargin report. Everything they need is in the page. */
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 const k = data.classes.length;
@@ -57,6 +57,17 @@ function meanCost(costs, decisions) {
 }
 
 const text = (value) => String(Number(value.toPrecision(4)));
+
+/* Hand a table to the person as a file; texts are quoted, numbers are not. */
+function saveCsv(name, lines) {
+  const quote = (value) => (typeof value === "number" ? value : `"${value.replaceAll('"', '""')}"`);
+  const content = lines.map((line) => line.map(quote).join(",")).join("\n") + "\n";
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
 
 function show(id, value, words) {
   const output = document.getElementById(id);
@@ -148,24 +159,15 @@ document.getElementById("equal-costs").addEventListener("click", () => {
 document.getElementById("save-costs").addEventListener("click", () => {
   const costs = readCosts();
   if (costs === null) return;
-  const quote = (name) => `"${name.replaceAll('"', '""')}"`;
-  const lines = [["", ...data.classes.map(quote)], ...costs.map((row, i) => [quote(data.classes[i]), ...row])];
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([lines.map((line) => line.join(",")).join("\n") + "\n"], { type: "text/csv" }));
-  link.download = "costs.csv";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  saveCsv("costs.csv", [["", ...data.classes], ...costs.map((row, i) => [data.classes[i], ...row])]);
 });
 explore();
 
-/* The table of predictions */
+/* Tables that sort by every column */
 
-const table = document.getElementById("predictions-table");
-const rows = [...table.tBodies[0].rows];
-const headers = [...table.tHead.rows[0].cells];
 const collator = new Intl.Collator("en", { numeric: true });
 
-function keyOf(row, column, kind) {
+function valueOf(row, column, kind) {
   const cell = row.cells[column];
   if (kind !== "number") return cell.textContent;
   return cell.dataset.value === "" ? NaN : Number(cell.dataset.value);
@@ -178,25 +180,55 @@ function compare(a, b, direction) {
   return direction * (a - b);
 }
 
-headers.forEach((header, column) => {
-  header.querySelector("button").addEventListener("click", () => {
-    const ascending = header.getAttribute("aria-sort") !== "ascending";
-    headers.forEach((other) => other.setAttribute("aria-sort", "none"));
-    header.setAttribute("aria-sort", ascending ? "ascending" : "descending");
-    const keyed = rows.map((row) => [keyOf(row, column, header.dataset.kind), row]);
-    keyed.sort((a, b) => compare(a[0], b[0], ascending ? 1 : -1));
-    table.tBodies[0].append(...keyed.map((pair) => pair[1]));
+function makeSortable(table) {
+  const rows = [...table.tBodies[0].rows];
+  const headers = [...table.tHead.rows[0].cells];
+  headers.forEach((header, column) => {
+    header.querySelector("button").addEventListener("click", () => {
+      const ascending = header.getAttribute("aria-sort") !== "ascending";
+      headers.forEach((other) => other.setAttribute("aria-sort", "none"));
+      header.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+      const keyed = rows.map((row) => [valueOf(row, column, header.dataset.kind), row]);
+      keyed.sort((a, b) => compare(a[0], b[0], ascending ? 1 : -1));
+      table.tBodies[0].append(...keyed.map((pair) => pair[1]));
+    });
   });
-});
+}
+document.querySelectorAll("table.sortable").forEach(makeSortable);
+
+/* Show the rows that are wanted, and say how many they are. */
+function filterRows(table, wanted, status, noun) {
+  const rows = [...table.tBodies[0].rows];
+  for (const row of rows) row.hidden = !wanted(row);
+  const visible = rows.filter((row) => !row.hidden).length;
+  status.textContent = `${visible.toLocaleString("en")} of ${rows.length.toLocaleString("en")} ${noun}`;
+}
+
+/* The table of predictions */
 
 const onlyWrong = document.getElementById("only-wrong");
-function filter() {
-  let visible = 0;
-  for (const row of rows) {
-    row.hidden = onlyWrong.checked && !("wrong" in row.dataset);
-    visible += !row.hidden;
-  }
-  document.getElementById("shown-rows").textContent = `${visible.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
+function filterPredictions() {
+  filterRows(document.getElementById("predictions-table"), (row) => !onlyWrong.checked || "wrong" in row.dataset,
+    document.getElementById("shown-rows"), "rows");
 }
-onlyWrong.addEventListener("change", filter);
-filter();
+onlyWrong.addEventListener("change", filterPredictions);
+filterPredictions();
+
+/* The table of variables, which some models have */
+
+const variables = document.getElementById("variables-table");
+if (variables !== null) {
+  const search = document.getElementById("find-variable");
+  const filterVariables = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    filterRows(variables, (row) => words.every((word) => row.textContent.toLowerCase().includes(word)),
+      document.getElementById("found-variables"), "variables");
+  };
+  search.addEventListener("input", filterVariables);
+  filterVariables();
+  document.getElementById("save-variables").addEventListener("click", () => {
+    const shown = [...variables.tBodies[0].rows].filter((row) => !row.hidden);
+    saveCsv("variables.csv", [variables.tHead.rows[0], ...shown].map((row) =>
+      [...row.cells].map((cell) => ("value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent))));
+  });
+}

@@ -21,6 +21,9 @@ from polymargin.selection.weakness import minimises_paper_loss
 DRAWN_ROWS = 160
 """Rows of which decision vectors are drawn at most."""
 
+NEGLIGIBLE = 1e-3
+"""Part of the margin, or of a usual lead, that is nothing to a reader."""
+
 
 def errors(evidence: Evidence) -> Section:
     """Show the confusion matrix with the costs."""
@@ -174,10 +177,29 @@ def _strengths_in_words(evidence: Evidence) -> Any:
         return "No threshold tells weak predictions from strong ones: " + (
             "all are rejected." if evidence.threshold < 0 else "none is rejected, or too few right ones are there."
         )
-    words = f"{weak:,} of {n:,} predictions are weaker than the threshold {number(evidence.threshold)}, "
+    words = f"{weak:,} of {n:,} predictions are weak: {_weakness_in_words(evidence)} "
     if evidence.threshold_is_left_out:
-        return words + "which left-out predictions of the training rows set: they are rejected."
+        return words + "Left-out predictions of the training rows set this threshold; weak ones are rejected."
     return words + (
-        "the loss that 95 % of the right predictions here stay below. RejectOptionClassifier would set it from "
+        "95 % of the right predictions here are stronger. RejectOptionClassifier would set the threshold from "
         "left-out training rows, and reject."
+    )
+
+
+def _weakness_in_words(evidence: Evidence) -> str:
+    """Say what being weaker than the threshold means for the scores of a row."""
+    threshold, typical = evidence.threshold, float(np.median(evidence.losses))
+    if not minimises_paper_loss(evidence.parts.machine):
+        lead = max(-threshold, 0.0)
+        if lead <= NEGLIGIBLE * max(-typical, 0.0):
+            return "the two highest scores are practically equal."
+        return (
+            f"the highest score leads the next by less than {number(lead)}, where half of all rows have a lead "
+            f"of at least {number(-typical)}."
+        )
+    if threshold <= NEGLIGIBLE:
+        return "the scores fall short of the full margin, which the machine asks for, by any amount."
+    return (
+        f"the scores fall short of the full margin, which the machine asks for, by more than {number(threshold)} "
+        "in all (a row without any preference falls short by 1)."
     )

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.report.evidence import Evidence
-from polymargin.report.markup import Content, Markup, join, table, tag
-from polymargin.report.section import Section, class_label, number
+from polymargin.report.markup import Content, join, paragraph, table, tag
+from polymargin.report.section import Section, cell_of, class_label, number, sortable
 
 TABLE_ROWS = 500
 """Predictions that the table of a report holds at most."""
@@ -16,7 +16,7 @@ def predictions(evidence: Evidence) -> Section:
     n = len(evidence.labels)
     kept = table_rows(evidence)
     head = [
-        _sortable(title, kind)
+        sortable(title, kind)
         for title, kind in (
             ("Row", "text"), ("True", "text"), ("Predicted", "text"), ("Probability", "number"),
             ("Loss", "number"), ("Cost", "number"), ("With edited costs", "text"),
@@ -37,7 +37,7 @@ def predictions(evidence: Evidence) -> Section:
                 tag("td", class_label(evidence, label)),
                 tag("td", shown, *([tag("span", "wrong", class_="badge bad")] if wrong else [])),
                 tag("td", f"{probability:.3f}", class_="number", data_value=repr(probability)),
-                tag("td", number(evidence.losses[i]), class_="number", data_value=repr(float(evidence.losses[i]))),
+                cell_of(evidence.losses[i]),
                 tag(
                     "td",
                     number(cost[i]) if accepted else "",
@@ -64,9 +64,10 @@ def predictions(evidence: Evidence) -> Section:
                     head,
                     body,
                     caption="Predictions of held-out rows",
-                    class_="predictions",
+                    class_="sortable predictions",
                     id="predictions-table",
                 ),
+                paragraph("On paper the first rows only: all are on the screen.", class_="note on-paper"),
             ]
         ),
     )
@@ -75,7 +76,3 @@ def predictions(evidence: Evidence) -> Section:
 def table_rows(evidence: Evidence) -> NDArray[np.intp]:
     """Return the rows of the table of predictions, weakest first."""
     return np.argsort(-evidence.losses, kind="stable")[:TABLE_ROWS]
-
-
-def _sortable(title: str, kind: str) -> Markup:
-    return tag("th", tag("button", title, type="button"), scope="col", aria_sort="none", data_kind=kind)

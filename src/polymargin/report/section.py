@@ -38,3 +38,13 @@ def class_label(evidence: Evidence, position: int) -> Markup:
         class_="class",
         style=f"--class:{class_colours(len(evidence.names))[position]}",
     )
+
+
+def sortable(title: Content, kind: str) -> Markup:
+    """Return the head of a column by which the page sorts, as "text" or "number"."""
+    return tag("th", tag("button", title, type="button"), scope="col", aria_sort="none", data_kind=kind)
+
+
+def cell_of(value: float) -> Markup:
+    """Return the cell of a number, which the page sorts and saves with all its digits."""
+    return tag("td", number(value), class_="number", data_value=repr(float(value)))

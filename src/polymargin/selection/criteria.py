@@ -74,7 +74,7 @@ def gacv(estimator: MulticategorySVC) -> float:
 
 def left_out_loss(problem: HingeProblem, scores: NDArray[np.float64], C: float, n_rows: int) -> float:
     """Mean loss over the rows at given (left-out) scores, with the weight C taken out again."""
-    return problem.losses.value(scores) / (C * n_rows)
+    return problem.losses.value(scores) / (float(C) * n_rows)
 
 
 def gacv_value(problem: HingeProblem, point: HingePoint, C: float, n_rows: int) -> float:

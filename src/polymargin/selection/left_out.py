@@ -4,6 +4,7 @@ Equal rows of a class leave together, with all their weight: otherwise the copy 
 left out. So a row of weight 2 and a row given twice are the same here, too.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.feature_selection import SelectorMixin, VarianceThreshold
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import has_fit_parameter
 
 from polymargin.gram import row_keys
+from polymargin.selection.folds import folds_of
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -54,7 +56,14 @@ class LeftOut:
 
 
 def leave_out(
-    estimator: Any, machine: Any, X: Any, y: NDArray, weights: Array | None, cv: Any, classes: NDArray
+    estimator: Any,
+    machine: Any,
+    X: Any,
+    y: NDArray,
+    weights: Array | None,
+    cv: Any,
+    classes: NDArray,
+    costs: Array | None = None,
 ) -> LeftOut:
     """Return the left-out scores of the rows of positive weight.
 
@@ -65,19 +74,22 @@ def leave_out(
     X, y, weights : what it was fitted to; no weights are weights of one that are not passed on.
     cv : None for no refits where possible, and FOLDS folds elsewhere; or how to split.
     classes : the classes of the machine.
+    costs : (n, k) what each class would cost each row, where the machine was fitted to such costs.
     """
     rows, labels, counts, groups = _used_rows(X, y, weights, classes)
     if cv is None:
-        scores = scores_without_refits(machine, X, y, weights)
+        # a fit keeps equal rows of other costs apart, so that it could not leave them out together
+        leaves = costs is None or _agree(groups, costs[rows])
+        scores = scores_without_refits(machine, X, y, weights, costs) if leaves else None
         if scores is not None:
             return LeftOut(rows, labels, counts, groups, scores)
         folds = deal(groups, labels, min(FOLDS, smallest_class(groups, labels)))
         splits = [(rows[folds != fold], rows[folds == fold]) for fold in np.unique(folds)]
     else:
-        splits = [
-            (train, test[np.isin(test, rows)]) for train, test in check_cv(cv, y, classifier=True).split(X, y)
-        ]
-    at, scores = _by_refits(estimator, X, y, weights, splits, classes)
+        splits = [(train, test[np.isin(test, rows)]) for train, test in folds_of("cv", cv, X, y)]
+    at, scores = scores_by_refits(
+        estimator, X, y, weights, splits, lambda fitted, left: class_scores(fitted, left, classes), costs
+    )
     place = np.searchsorted(rows, at)
     return LeftOut(at, labels[place], counts[place], groups[place], scores)
 
@@ -131,9 +143,19 @@ def class_scores(machine: Any, X: Any, classes: NDArray) -> Array:
     return aligned
 
 
-def fitted_clone(estimator: Any, X: Any, y: NDArray, weights: Array | None) -> Any:
-    """Fit a copy; weights are passed on only where there are some."""
-    return clone(estimator).fit(X, y) if weights is None else clone(estimator).fit(X, y, sample_weight=weights)
+def fitted_clone(estimator: Any, X: Any, y: NDArray, weights: Array | None, costs: Array | None = None) -> Any:
+    """Fit a copy; weights and costs of rows are passed on only where there are some."""
+    given = {"sample_weight": weights, "costs": costs}
+    return clone(estimator).fit(X, y, **{name: value for name, value in given.items() if value is not None})
+
+
+def check_takes_costs(estimator: Any) -> None:
+    """Refuse a classifier that costs of rows cannot be passed on to; a pipeline says itself what it routes."""
+    if not isinstance(estimator, Pipeline) and not has_fit_parameter(estimator, "costs"):
+        raise TypeError(
+            f"costs must be None with {type(estimator).__name__}, whose fit takes no costs of rows; "
+            "MulticategorySVC, SparseSVC, RobustSVC and their searches do."
+        )
 
 
 def equal_rows(X: Any, labels: Rows, rows: Rows) -> Rows:
@@ -179,6 +201,12 @@ def _used_rows(X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> t
     return rows, labels, np.ones(len(rows)) if weights is None else weights[rows], groups
 
 
+def _agree(groups: Rows, costs: Array) -> bool:
+    """Tell whether all rows of a group have the same costs."""
+    first = np.unique(groups, return_index=True)[1]
+    return bool((costs == costs[first[np.searchsorted(groups[first], groups)]]).all())
+
+
 def _uses_classes(step: Any) -> bool:
     """Tell whether a step of a pipeline learns from y; selectors of features do, but for that by variance."""
     if step is None or isinstance(step, str):
@@ -201,32 +229,44 @@ def _keys(X: Any, rows: Rows) -> list:
     return [repr(value) for value in values[rows].tolist()]
 
 
-def scores_without_refits(machine: Any, X: Any, y: NDArray, weights: Array | None) -> Array | None:
+def scores_without_refits(
+    machine: Any, X: Any, y: NDArray, weights: Array | None, costs: Array | None = None
+) -> Array | None:
     """Return the left-out scores of the rows of positive weight, None where the fit does not tell them."""
     if not can_leave_out(machine):
         return None
     if isinstance(machine, Pipeline):
         for _, step in machine.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
-        return scores_without_refits(machine.steps[-1][1], X, y, weights)
+        return scores_without_refits(machine.steps[-1][1], X, y, weights, costs)
     if hasattr(machine, "best_estimator_"):
-        return scores_without_refits(machine.best_estimator_, X, y, weights)
-    return machine._left_out_scores(X, y, weights)
+        return scores_without_refits(machine.best_estimator_, X, y, weights, costs)
+    if costs is None:
+        return machine._left_out_scores(X, y, weights)
+    return machine._left_out_scores(X, y, weights, costs)
 
 
-def _by_refits(
+def scores_by_refits(
     estimator: Any,
     X: Any,
     y: NDArray,
     weights: Array | None,
-    splits: list[tuple[Rows, Rows]],
-    classes: NDArray,
+    splits: Iterable[tuple[Rows, Rows]],
+    scores_of: Callable[[Any, Any], Array],
+    costs: Array | None = None,
 ) -> tuple[Rows, Array]:
+    """Return rows and what `scores_of` says of them, (machine, X) given, with machines fitted without them."""
     rows, blocks = [], []
     for train, test in splits:
         X_train, y_train = _safe_split(estimator, X, y, train)
         X_test, _ = _safe_split(estimator, X, y, test, train)
-        machine = fitted_clone(estimator, X_train, y_train, None if weights is None else weights[train])
+        machine = fitted_clone(
+            estimator,
+            X_train,
+            y_train,
+            None if weights is None else weights[train],
+            None if costs is None else costs[train],
+        )
         rows.append(test)
-        blocks.append(class_scores(machine, X_test, classes))
+        blocks.append(scores_of(machine, X_test))
     return np.concatenate(rows), np.vstack(blocks)

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_real
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.calibration import METHODS
+from polymargin.selection.folds import folds_of
 from polymargin.selection.probabilities import ProbabilityClassifier, check_rows, classes_of
 from polymargin.selection.thresholds import order_statistic
 
@@ -245,7 +245,7 @@ class PredictionSetClassifier(AroundClassifier):
 
     def _fitted_folds(self, X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> list["_Fold"]:
         folds = []
-        for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
+        for train, test in folds_of("cv", self.cv, X, y):
             test = test if weights is None else test[weights[test] > 0]
             X_train, y_train = _safe_split(self.estimator, X, y, train)
             X_test, y_test = _safe_split(self.estimator, X, y, test, train)

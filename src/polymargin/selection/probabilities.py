@@ -8,8 +8,8 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
-from polymargin.checks import check_choice, check_labels
-from polymargin.costs import resolve_cost_matrix
+from polymargin.checks import check_choice, check_labels, check_magnitudes
+from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.problems.certificate import Certificate
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.calibration import (
@@ -20,7 +20,15 @@ from polymargin.selection.calibration import (
     fit_map,
 )
 from polymargin.selection.decisions import expected_costs, least_costly
-from polymargin.selection.left_out import LeftOut, class_scores, deal, fitted_clone, leave_out, smallest_class
+from polymargin.selection.left_out import (
+    LeftOut,
+    check_takes_costs,
+    class_scores,
+    deal,
+    fitted_clone,
+    leave_out,
+    smallest_class,
+)
 
 
 class ProbabilityClassifier(AroundClassifier):
@@ -103,7 +111,7 @@ class ProbabilityClassifier(AroundClassifier):
         self.cv = cv
         self.cost_matrix = cost_matrix
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProbabilityClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> "ProbabilityClassifier":
         """Fit the classifier, and the map to its left-out scores.
 
         Parameters
@@ -112,6 +120,9 @@ class ProbabilityClassifier(AroundClassifier):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Passed on to the classifier, and used to fit the map; a weight of 2 equals the row given twice.
+        costs : array-like or DataFrame of shape (n_samples, n_classes) or None, default=None
+            What predicting each class would cost each row, passed on to the classifier. The map estimates
+            probabilities, which no costs change; `Decider` decides by them under the costs of new rows.
 
         Returns
         -------
@@ -120,9 +131,10 @@ class ProbabilityClassifier(AroundClassifier):
         check_choice("method", self.method, ("auto", *METHODS))
         X, y, weights = check_rows(self, X, y, sample_weight)
         classes = classes_of(y, weights)
-        costs = None if self.cost_matrix is None else resolve_cost_matrix(self.cost_matrix, classes)
-        machine = fitted_clone(self.estimator, X, y, weights)
-        left_out = leave_out(self.estimator, machine, X, y, weights, self.cv, classes)
+        class_costs = None if self.cost_matrix is None else resolve_cost_matrix(self.cost_matrix, classes)
+        row_costs = None if costs is None else check_row_costs(self.estimator, costs, y, weights, classes)
+        machine = fitted_clone(self.estimator, X, y, weights, row_costs)
+        left_out = leave_out(self.estimator, machine, X, y, weights, self.cv, classes, row_costs)
         check_all_seen(left_out, classes)
         rows = left_out.merged()
         if self.method == "auto":
@@ -136,7 +148,7 @@ class ProbabilityClassifier(AroundClassifier):
         self.left_out_ = left_out
         self.estimator_ = machine
         self.classes_ = classes
-        self._costs = costs
+        self._costs = class_costs
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -219,7 +231,20 @@ def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDA
     if sample_weight is None:
         return X, y, None
     weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    check_magnitudes("sample_weight", weights)
     return X, y, weights
+
+
+def check_row_costs(
+    estimator: Any, costs: Any, y: NDArray, weights: NDArray[np.float64] | None, classes: NDArray
+) -> NDArray[np.float64]:
+    """Check costs of rows that are to be passed on; return those of all rows, zero where the weight is."""
+    check_takes_costs(estimator)
+    rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+    checked = np.zeros((len(y), len(classes)))
+    labels = np.searchsorted(classes, y[rows])
+    checked[rows] = resolve_row_costs(costs, labels, classes, rows=rows, n_rows=len(y))
+    return checked
 
 
 def classes_of(y: NDArray, weights: NDArray[np.float64] | None) -> NDArray:

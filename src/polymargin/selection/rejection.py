@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import indexable
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted
 
@@ -18,7 +16,15 @@ from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.decisions import expected_costs
-from polymargin.selection.left_out import class_scores, leave_out_of_the_fit
+from polymargin.selection.folds import Fold, folds_of
+from polymargin.selection.left_out import (
+    check_takes_costs,
+    class_scores,
+    fitted_clone,
+    leave_out_of_the_fit,
+    scores_by_refits,
+)
+from polymargin.selection.rejected import reasons_by_expected_costs, reasons_by_scores, resolve_reject_label
 from polymargin.selection.thresholds import RULES, Rule, Tally, find_threshold
 from polymargin.selection.weakness import prediction_losses
 
@@ -206,7 +212,7 @@ class RejectOptionClassifier(AroundClassifier):
         if rule in ("target_cost", "rejection_cost") and level >= largest:
             raise ValueError(f"{rule} must be below the largest cost, {largest:g}, got {level:g}.")
 
-        self.estimator_ = _fit(self.estimator, X, y, weights, row_costs)
+        self.estimator_ = fitted_clone(self.estimator, X, y, weights, row_costs)
         self.classes_ = self.estimator_.classes_
         self.costs_ = class_costs
         self.reject_label_ = reject_label
@@ -231,6 +237,8 @@ class RejectOptionClassifier(AroundClassifier):
                 "costs of rows must be None with by='probabilities', which decides by costs of classes, and with "
                 "a cost_matrix, got both."
             )
+        if costs is not None:
+            check_takes_costs(self.estimator)
 
     def _learn(
         self,
@@ -301,37 +309,13 @@ class RejectOptionClassifier(AroundClassifier):
         """
         check_is_fitted(self)
         if self.by == "probabilities":
-            return self._expected_reasons(self._probabilities(self.estimator_, X))
+            P = self._probabilities(self.estimator_, X)
+            scores = -expected_costs(P, self.costs_)
+            thresholds = self._thresholds(scores.argmax(axis=1))
+            return self._label(scores), reasons_by_expected_costs(P, self.costs_, thresholds)
         scores = self._scores(X)
-        rivals = scores.copy()
         thresholds = self._thresholds(scores.argmax(axis=1))
-        if scores.shape[1] > 2:
-            np.put_along_axis(rivals, np.argsort(scores, axis=1)[:, -2:-1], -np.inf, axis=1)
-            between_two = self._losses(rivals) <= thresholds
-        else:
-            between_two = np.ones(len(scores), dtype=bool)
-        accepted = self._losses(scores) <= thresholds
-        reasons = np.where(accepted, "accepted", np.where(between_two, "ambiguous", "novel"))
-        return self._label(scores), reasons
-
-    def _expected_reasons(self, P: NDArray[np.float64]) -> tuple[NDArray, NDArray[np.str_]]:
-        """Tell which one class, were it impossible, would let a prediction be accepted."""
-        expected = expected_costs(P, self.costs_)
-        winners, rows = expected.argmin(axis=1), np.arange(len(P))
-        thresholds = self._thresholds(winners)
-        parts = P * self.costs_[:, winners].T  # what every true class contributes
-
-        def accepted_without(classes: NDArray[np.intp]) -> NDArray[np.bool_]:
-            rest = 1.0 - P[rows, classes]
-            left = expected[rows, winners] - parts[rows, classes]
-            return left <= thresholds * np.maximum(rest, 0.0)
-
-        others = P.copy()
-        others[rows, winners] = -1.0
-        reasons = np.where(accepted_without(others.argmax(axis=1)), "ambiguous", "novel")
-        reasons = np.where((reasons == "novel") & accepted_without(parts.argmax(axis=1)), "costly", reasons)
-        reasons = np.where(expected[rows, winners] <= thresholds, "accepted", reasons)
-        return self._label(-expected), reasons
+        return self._label(scores), reasons_by_scores(scores, self._losses, thresholds)
 
     def prediction_loss(self, X: Any) -> NDArray[np.float64]:
         """Loss of the predicted class, which `predict` compares with `threshold_`.
@@ -385,31 +369,19 @@ class RejectOptionClassifier(AroundClassifier):
             left_out = leave_out_of_the_fit(self.estimator_, X, y, weights, self.classes_)
             if left_out is not None:
                 return left_out.rows, left_out.scores
-        rows, blocks = [], []
-        for train, test in self._splitter(y).split(X, y):
-            X_train, y_train = _safe_split(self.estimator, X, y, train)
-            X_test, _ = _safe_split(self.estimator, X, y, test, train)
-            machine = _fit(
-                self.estimator,
-                X_train,
-                y_train,
-                None if weights is None else weights[train],
-                None if row_costs is None else row_costs[train],
-            )
-            rows.append(test)
-            blocks.append(self._scores_of(machine, X_test))
-        return np.concatenate(rows), np.vstack(blocks)
+        splits = self._splits(X, y)
+        return scores_by_refits(self.estimator, X, y, weights, splits, self._scores_of, row_costs)
 
-    def _splitter(self, y: NDArray) -> Any:
+    def _splits(self, X: Any, y: NDArray) -> list[Fold]:
         if self.cv is not None:
-            return check_cv(self.cv, y, classifier=True)
+            return folds_of("cv", self.cv, X, y)
         smallest = int(np.unique(y, return_counts=True)[1].min(initial=len(y)))
         if smallest < 2:
             raise ValueError(
                 "y must hold at least two rows of every class, so that one can be left out, got a class with "
                 "1 row; give cv to split the rows otherwise."
             )
-        return StratifiedKFold(min(5, smallest))
+        return folds_of("cv", StratifiedKFold(min(5, smallest)), X, y)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
@@ -452,30 +424,6 @@ class RejectOptionClassifier(AroundClassifier):
         return float(self.threshold_)
 
 
-def resolve_reject_label(reject_label: Any, classes: NDArray) -> Any:
-    """Return the label of rejections: of the classes' type and none of them."""
-    is_numeric = classes.dtype.kind in "biuf"
-    if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
-        raise TypeError(
-            f"y must hold integers up to {np.iinfo(np.int64).max}, so that there is a label for rejections, got "
-            f"{int(classes.max())}."
-        )
-    if reject_label is None:
-        return min(-1, int(np.floor(classes.min())) - 1) if is_numeric else "rejected"
-    given = np.asarray(reject_label)
-    same_type = given.ndim == 0 and (given.dtype.kind in ("iuf" if is_numeric else "US"))
-    if same_type and classes.dtype.kind in "biu":
-        same_type = given.dtype.kind in "iu"
-    if not same_type:
-        raise TypeError(
-            f"reject_label must be of the type of the classes {classes.tolist()}, got {reject_label!r} of type "
-            f"{type(reject_label).__name__}."
-        )
-    if reject_label in classes.tolist():
-        raise ValueError(f"reject_label must not be one of the classes {classes.tolist()}, got {reject_label!r}.")
-    return reject_label
-
-
 def own_costs(estimator: Any) -> Any:
     """Return the `cost_matrix` of an estimator, perhaps within a search or at the end of a pipeline, or None."""
     if hasattr(estimator, "steps"):
@@ -483,8 +431,3 @@ def own_costs(estimator: Any) -> Any:
     found = getattr(estimator, "cost_matrix", None)
     inner = getattr(estimator, "estimator", None)
     return own_costs(inner) if found is None and inner is not None else found
-
-
-def _fit(estimator: Any, X: Any, y: NDArray, weights: Any, row_costs: Any) -> Any:
-    given = {"sample_weight": weights, "costs": row_costs}
-    return clone(estimator).fit(X, y, **{name: value for name, value in given.items() if value is not None})

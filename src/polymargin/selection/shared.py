@@ -7,9 +7,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
-from polymargin.checks import check_integer, check_positive_values, check_real
+from polymargin.checks import SMALLEST, check_integer, check_positive_values, check_real
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
@@ -20,8 +19,10 @@ from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
+from polymargin.selection.folds import folds_of
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
+from polymargin.selection.spending import Budget, Share, middle_first
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.shared.alternation import AlternationSolver, alternate_side_by_side
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
@@ -53,6 +54,10 @@ class SharedStructureSearch(MarginClassifier):
         Relation penalties themselves, in place of fractions.
     cv : int, CV splitter or iterable, default=5
         The folds, as in scikit-learn. The paper has one split, a tenth of the rows for validation.
+    budget : str, int, float or None, default=None
+        What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
+        fits together. Every fold gets an equal part, and tries the values of C in the middle first, each with
+        all penalties; those that every fold has tried count. None tries the whole grid.
     n_jobs : int or None, default=None
         Folds searched side by side.
     verbose : bool, default=False
@@ -93,6 +98,7 @@ class SharedStructureSearch(MarginClassifier):
         penalty_fractions: Any = None,
         relation_penalties: Any = None,
         cv: Any = 5,
+        budget: str | float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -101,6 +107,7 @@ class SharedStructureSearch(MarginClassifier):
         self.penalty_fractions = penalty_fractions
         self.relation_penalties = relation_penalties
         self.cv = cv
+        self.budget = budget
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -119,6 +126,7 @@ class SharedStructureSearch(MarginClassifier):
         -------
         self
         """
+        budget = Budget.given(self.budget)
         machine = SharedStructureSVC(max_iter=PAPER_ROUNDS) if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, SharedStructureSVC):
             raise TypeError(f"estimator must be a SharedStructureSVC, got {self.estimator!r}.")
@@ -129,10 +137,15 @@ class SharedStructureSearch(MarginClassifier):
         if machine.kernel == "linear" and machine.landmarks is None:
             shared = class_moments(data, None)
         search = _FoldSearch(machine, data, shared, grid, settings)
-        folds = list(check_cv(self.cv, data.labels, classifier=True).split(data.X, data.labels))
-        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(delayed(search)(*fold) for fold in folds)
+        folds = folds_of("cv", self.cv, data.X, data.labels)
+        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(search)(*fold, share)
+            for fold, share in zip(folds, budget.shares(len(folds), self.n_jobs), strict=True)
+        )
         hits = sum(counted(runs, len(folds), "folds", shown=bool(self.verbose)))
-        accuracy = hits / sum(data.weights[test].sum() for _, test in folds)
+        tried = np.isfinite(hits[:, 0])
+        grid = replace(grid, Cs=grid.Cs[tried])
+        accuracy = hits[tried].ravel() / sum(data.weights[test].sum() for _, test in folds)
         if shared is None:
             tasks = machine._summarise(data, machine._features(data))[0]
         else:
@@ -166,7 +179,9 @@ def _table(grid: "_Grid", accuracy: NDArray[np.float64], tasks: TaskMoments) -> 
     """Return the results, ties going to the smaller C, then to the larger penalty, as the grid goes."""
     points = np.array([(float(C), penalty) for C in grid.Cs for penalty in grid.penalties_at(C, tasks)])
     params = [{"C": float(C), "relation_penalty": float(penalty)} for C, penalty in points]
-    fractions = points[:, 1] / (points[:, 0] * np.linalg.norm(tasks.cross, 2)) ** 2
+    largest = (points[:, 0] * np.linalg.norm(tasks.cross, 2)) ** 2
+    beyond = np.full(len(points), np.inf)  # where the rows tell nothing, any penalty is above all that matter
+    fractions = np.divide(points[:, 1], largest, out=beyond, where=largest > 0)
     return cv_results(params, accuracy, np.argsort(-accuracy, kind="stable"), {"fraction": fractions})
 
 
@@ -181,6 +196,11 @@ class _Grid:
     def penalties_at(self, C: float, tasks: TaskMoments) -> list[float]:
         """Return the relation penalties to try with C on given data."""
         unit = (C * float(np.linalg.norm(tasks.cross, 2))) ** 2 if self.relative else 1.0
+        if unit < SMALLEST:
+            raise ValueError(
+                f"penalty_fractions cannot be used: they are parts of the largest penalty that matters, which is "
+                f"{unit:.3g} for these rows; scale X, or give relation_penalties."
+            )
         return [float(penalty * unit) for penalty in self.penalties]
 
 
@@ -194,9 +214,12 @@ class _FoldSearch:
     grid: _Grid
     settings: Settings
 
-    def __call__(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the weight of the rows of the fold that are predicted right, a grid point an entry."""
-        machine, data = clone(self.machine), self.data
+    def __call__(self, train: NDArray[np.intp], test: NDArray[np.intp], share: Share) -> NDArray[np.float64]:
+        """Return the weight of the rows of the fold that are predicted right, for every C (rows) and penalty.
+
+        Where the share is spent, NaN for the values of C that are left.
+        """
+        machine, data, share = clone(self.machine), self.data, share.begun()
         pairwise = machine._is_pairwise()
         rows = _subset(data, test, data.X[np.ix_(test, train)] if pairwise else data.X[test])
         features, rotation = None, None
@@ -209,16 +232,21 @@ class _FoldSearch:
         A = machine._augmented(rows, features)
         A = A if rotation is None else A @ rotation
         base_step, codes = make_base_step(tasks), machine._codes(data.n_classes)
-        stated, hits = machine._problem(tasks, data.classes), []
-        for C in self.grid.Cs:
+        stated = machine._problem(tasks, data.classes)
+        hits = np.full((len(self.grid.Cs), len(self.grid.penalties)), np.nan)
+        for number, at in enumerate(middle_first(len(self.grid.Cs))):
+            if number and share.is_spent:
+                break
+            C = self.grid.Cs[at]
+            share.count(len(train) * len(self.grid.penalties))
             problems = [
                 replace(stated, C=float(C), relation_penalty=penalty)
                 for penalty in self.grid.penalties_at(C, tasks)
             ]
-            for point in self._points(machine, problems, base_step):
+            for penalty, point in enumerate(self._points(machine, problems, base_step)):
                 scores = class_scores((A @ point.W) @ point.M, codes)
-                hits.append(rows.weights @ (scores.argmax(axis=1) == rows.labels))
-        return np.array(hits)
+                hits[at, penalty] = rows.weights @ (scores.argmax(axis=1) == rows.labels)
+        return hits
 
     def _points(
         self, machine: SharedStructureSVC, problems: list[SharedProblem], base_step: BaseStep

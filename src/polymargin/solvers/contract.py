@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from polymargin.problems.certificate import Certificate
-from polymargin.solvers.effort import RATES, Kind
+from polymargin.solvers.effort import RATES, Kind, Operations
 from polymargin.solvers.trace import Trace, TraceRow
 from polymargin.solvers.watch import Watch, current_watch
 
@@ -49,9 +49,11 @@ class Interrupted(KeyboardInterrupt):
 class Settings:
     """When to stop: relative gap, number of (outer) iterations, seconds.
 
-    With the objective of a `reference` point, a step of a longer algorithm may also stop when it has made most of
-    the improvement on that point that is provably possible. `work` limits the counted work, in the seconds that it
-    stands for (see `effort`): who calls several methods allots it.
+    The `time_limit` of a solver counts from its start; a clock that was `started` stops all solvers at `until`, so
+    that what is done before and between them counts, too. With the objective of a `reference` point, a step of a
+    longer algorithm may also stop when it has made most of the improvement on that point that is provably
+    possible. `work` limits the counted work, in the seconds that it stands for (see `effort`): who calls several
+    methods allots it.
     """
 
     tol: float = 1e-4
@@ -61,7 +63,17 @@ class Settings:
     work: float | None = None
     remainder: float = 0.5
     judged_after: float = 0.2
-    hopeless: float = 3.0
+    hopeless: float = 1.5
+    until: float = math.inf
+
+    def started(self) -> "Settings":
+        """Return the settings of a fit that begins now: the time limit is that of everything in it."""
+        return self if self.time_limit is None else replace(self, until=time.perf_counter() + self.time_limit)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the clock that was started has run down."""
+        return time.perf_counter() >= self.until
 
     def tolerance(self, primal: float) -> float:
         """Return the relative gap that is small enough at a given objective."""
@@ -206,8 +218,8 @@ class Progress:
     @property
     def seconds_left(self) -> float:
         """Seconds until the time limit; infinite without one."""
-        limit = self.settings.time_limit
-        return float("inf") if limit is None else limit - self.seconds
+        limit = math.inf if self.settings.time_limit is None else self.settings.time_limit
+        return min(limit - self.seconds, self.settings.until - time.perf_counter())
 
     def _is_interrupted(self) -> bool:
         return (
@@ -238,6 +250,10 @@ class Progress:
     def count(self, kind: Kind, operations: float) -> None:
         """Count operations of a kind."""
         self.work += RATES.seconds(kind, operations)
+
+    def count_all(self, operations: Operations) -> None:
+        """Count operations of several kinds."""
+        self.work += RATES.work(operations)
 
     def record(self, primal: float, dual: float) -> Record:
         """Note the objectives of the current iteration and show them to the observer."""

@@ -108,4 +108,4 @@ class Run:
         search, model = self._search
         model.steps[-1] = ("classify", tuned(search))
         rows = getattr(search, "n_rows_", len(self.job.train[1]))
-        return Trained(model, search, time.perf_counter() - self.started, rows)
+        return Trained(model, search, time.perf_counter() - self.started, rows, self.choice)

@@ -9,6 +9,7 @@ from polymargin import MulticategorySVC
 from polymargin.gram import DenseGram, FeatureGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
 from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
@@ -89,12 +90,22 @@ def test_a_method_without_progress_is_left_and_the_trace_shows_it():
     assert [record.iteration for record in records] == sorted(record.iteration for record in records)
 
 
-def test_block_descent_gets_no_more_than_the_others_would_take():
-    problem = machine("crammer", *separable())
+@pytest.mark.parametrize("loss", LOSSES)
+def test_block_descent_gets_no_more_than_the_others_would_take(loss):
+    problem = machine(loss, *separable())
     first, *others, last = Policy().routes(problem)
     assert first.method.name == last.method.name == "block_descent"
     assert last.budget is None
-    assert first.budget == pytest.approx(max(min(stage.predicted for stage in others), Policy().shortest))
+    share = Policy().descent_share[0 if loss == "lee" else 1]
+    assert first.budget == pytest.approx(share * min(stage.predicted for stage in others))
+
+
+def test_small_problems_are_judged_by_what_their_calls_take():
+    """Block descent has next to no operations here, but thousands of epochs."""
+    problem = machine("weston", *separable(60, 4, 3), C=100.0)
+    assert "block_descent" not in methods(problem, Policy(), tol=1e-3)
+    epochs = BlockDescent().solve(problem, Settings(1e-3, max_iter=100)).trace[0]
+    assert epochs.work > 100 * RATES.seconds("call", Policy().block_descent.epoch_calls)
 
 
 def methods(problem, policy, tol=1e-6):

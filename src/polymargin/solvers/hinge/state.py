@@ -111,8 +111,11 @@ class State:
         if len(self.trail) < 2:
             return np.inf
         first, last = self.trail[0], self.trail[-1]
-        pace = np.log(first.gap / max(last.gap, exact)) / max(last.work - first.work, 1e-9)
-        return float(np.log(self.gap / self.tol) / pace) if pace > 0 else np.inf
+        end = max(last.gap, exact)
+        if first.gap <= end:
+            return np.inf
+        pace = np.log(first.gap / end) / max(last.work - first.work, 1e-9)
+        return float(np.log(max(self.gap, self.tol) / self.tol) / pace)
 
     def face(self) -> tuple[int, int]:
         """Count the dual variables that are free or should be, and the examples that have any."""

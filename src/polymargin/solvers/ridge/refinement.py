@@ -107,7 +107,7 @@ def refine(
         if solved.all():
             break
         n_iter += ~solved
-        step = np.where(solved, 0.0, -_solved(hessian, gradient))
+        step = np.where(solved, 0.0, -_solved(hessian, gradient.T).T)
         decrease = -np.einsum("ij,ij->j", gradient, step)
         enough = value + 1e-14 * np.abs(value)
         length = np.ones(k)
@@ -151,7 +151,7 @@ def refined_left_out(
     directions = np.stack([products, -np.ones_like(products)], axis=2)
     without = hessian - own[:, :, None, None] * directions[:, :, :, None] * directions[:, :, None, :]
     pull = -(own * errors * signs)[:, :, None] * directions
-    step = np.linalg.solve(without, pull[:, :, :, None])[:, :, :, 0]
+    step = _solved(without, pull)
     scale, shift = refinement.scale + step[:, :, 0], refinement.offset + step[:, :, 1]
     return scale * (left_out + offset) - shift
 
@@ -231,15 +231,16 @@ def _model(
     return value, gradient, hessian
 
 
-def _solved(hessian: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the Newton directions (2, k); where large weights leave no digits for the ridge, the shortest."""
-    right = gradient.T[:, :, None]
+def _solved(hessians: NDArray[np.float64], gradients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Newton directions (..., 2); where large weights leave no digits for the ridge, the shortest."""
+    right = gradients[..., None]
     try:
-        return np.asarray(np.linalg.solve(hessian, right), dtype=np.float64)[:, :, 0].T
+        return np.asarray(np.linalg.solve(hessians, right), dtype=np.float64)[..., 0]
     except np.linalg.LinAlgError:
-        scale = np.sqrt(np.einsum("kii->ki", hessian))[:, :, None]
-        inverse = np.linalg.pinv(hessian / (scale * scale.transpose(0, 2, 1)), hermitian=True)
-        return np.asarray(inverse @ (right / scale) / scale, dtype=np.float64)[:, :, 0].T
+        diagonal = np.einsum("...ii->...i", hessians)
+        scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]  # rounding may leave nothing
+        inverse = np.linalg.pinv(hessians / (scale * scale.swapaxes(-1, -2)), hermitian=True)
+        return np.asarray(inverse @ (right / scale) / scale, dtype=np.float64)[..., 0]
 
 
 def _gap(

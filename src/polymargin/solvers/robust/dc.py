@@ -13,8 +13,9 @@ by d.c. algorithms. Journal of Global Optimization 11, 253-285. Aragon Artacho, 
 P. T. (2018). Accelerating the DC algorithm for smooth functions. Mathematical Programming 169, 95-118.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,9 +77,7 @@ class DCAlgorithm:
         point, previous = RobustPoint(problem.vertices(None), None), None
         warm = None if tangent is None else problem.vertices(tangent)
         n_pairs = problem.n_pairs
-        with Progress(
-            Settings(settings.tol, self.max_steps, settings.time_limit), observer, method=self.name
-        ) as progress:
+        with Progress(replace(settings, max_iter=self.max_steps), observer, method=self.name) as progress:
             for _ in progress:
                 exactly = bool(np.isneginf(problem.truncation))
                 constant = problem.constant_of(tangent)
@@ -111,10 +110,13 @@ class DCAlgorithm:
             return progress.finish(point, problem.certify(point))
 
 
-def convex_solver(problem: RobustProblem, tuning: RobustSettings = DEFAULTS) -> ConvexSolver:
+def convex_solver(
+    problem: RobustProblem, tuning: RobustSettings = DEFAULTS, until: float = math.inf
+) -> ConvexSolver:
     """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
 
-    Smooth losses always go to the interior point, on as many features as the kernel's rank needs.
+    Smooth losses always go to the interior point, on as many features as the kernel's rank needs, or as were found
+    when ``time.perf_counter()`` reached `until`.
     """
     gram, n_classes = problem.gram, problem.weight.shape[1]
     at_most = tuning.interior_point_unknowns // (n_classes - 1)
@@ -122,7 +124,7 @@ def convex_solver(problem: RobustProblem, tuning: RobustSettings = DEFAULTS) -> 
     if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):
         return InteriorSequence()
     most = min(max(gram.n // 4, tuning.small_problem // (n_classes - 1)), at_most, gram.n + 1)
-    factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most)
+    factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most, until=until)
     return InteriorSequence(factor) if factor.shape[1] < most or smooth else ProximalNewton(tuning)
 
 

@@ -245,7 +245,8 @@ def _low_rank_start(model: _Model, settings: Settings) -> HingePoint:
     problem, slots, tuning = model.problem, model.slots, model.tuning
     rank = max(2, min(problem.gram.n, tuning.start_unknowns // (problem.losses.n_classes - 1)))
     rough = replace(problem, gram=FeatureGram(pivoted_cholesky(problem.gram, rank)))
-    rough_settings = Settings(max(tuning.start_gap, settings.tol), tuning.start_iterations, settings.time_limit)
+    tol = max(tuning.start_gap, settings.tol)
+    rough_settings = replace(settings, tol=tol, max_iter=tuning.start_iterations)
     solution = InteriorPoint().solve(rough, rough_settings)
     alpha = slots.from_dual(solution.point.dual)
     alpha = np.where(alpha < tuning.start_zero * slots.weight[:, None], 0.0, alpha)
