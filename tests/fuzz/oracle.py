@@ -272,7 +272,7 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
         if support.shape[0] == 0:
             return _compared(model, 0.0, losses, at_zero)
         if model.kernel in ("rbf", "laplacian") and not sparse.issparse(support):
-            support = support - support.mean(axis=0, dtype=np.float64)  # distances keep their digits
+            support = support - np.median(support, axis=0)  # distances keep their digits
         K = model.kernel(support, support) if callable(model.kernel) else pairwise_kernels(
             support, metric=model.kernel, filter_params=True, gamma=model._gamma, degree=model.degree,
             coef0=model.coef0,
