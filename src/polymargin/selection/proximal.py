@@ -18,6 +18,7 @@ from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
 from polymargin.selection.folds import folds_of
 from polymargin.selection.results import copy_from, cv_results, keep_results
+from polymargin.selection.spending import Budget, middle_first
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_sums
 from polymargin.solvers.ridge.path import decompose
@@ -112,6 +113,10 @@ class ProximalSVCCV(MarginClassifier):
     criterion : {"loo"}, int, CV splitter or iterable, default="loo"
         "loo": accuracy of left-out rows. A row of weight w counts as w rows of which one is left out, so weights
         must not be below one. Otherwise the accuracy over folds, given as in scikit-learn.
+    budget : str, int, float or None, default=None
+        What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
+        fits together. No further width, of those in the middle first, is begun when it is spent; every
+        width serves all C. None searches them all.
 
     Attributes
     ----------
@@ -141,12 +146,19 @@ class ProximalSVCCV(MarginClassifier):
     """
 
     def __init__(
-        self, estimator: ProximalSVC | None = None, *, Cs: Any = None, gammas: Any = None, criterion: Any = "loo"
+        self,
+        estimator: ProximalSVC | None = None,
+        *,
+        Cs: Any = None,
+        gammas: Any = None,
+        criterion: Any = "loo",
+        budget: str | float | None = None,
     ) -> None:
         self.estimator = estimator
         self.Cs = Cs
         self.gammas = gammas
         self.criterion = criterion
+        self.budget = budget
 
     @refuses_costs("its squared errors separate one class from the rest, whichever of these is predicted")
     @all_or_nothing
@@ -163,6 +175,7 @@ class ProximalSVCCV(MarginClassifier):
         -------
         self
         """
+        budget = Budget.given(self.budget)
         machine = ProximalSVC() if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, ProximalSVC):
             raise TypeError(f"estimator must be a ProximalSVC, got {self.estimator!r}.")
@@ -185,8 +198,13 @@ class ProximalSVCCV(MarginClassifier):
         data = brought_together(data, features)
         if not isinstance(self.criterion, str) and isinstance(data, PartitionedSet):
             raise ValueError("criterion must be 'loo' for Dask collections: folds need all rows in memory.")
-        tables = []
-        for gamma in self._gammas(machine, data):
+        gammas = self._gammas(machine, data)
+        tables: list[tuple[float | None, dict[str, NDArray]]] = []
+        for at in range(len(gammas)) if self.budget is None else middle_first(len(gammas)):
+            if tables and budget.searched():
+                break
+            gamma = gammas[at]
+            budget.count(int(np.ceil(data.totals.sum())))
             if isinstance(self.criterion, str):
                 measures = _leave_one_out(machine, data, _with_width(features, gamma), Cs)
             else:

@@ -23,6 +23,7 @@ from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.selection.folds import folds_of
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
+from polymargin.selection.spending import Budget, Share, middle_first
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.shared.alternation import AlternationSolver, alternate_side_by_side
 from polymargin.solvers.shared.base_step import BaseStep, CommonBaseStep, make_base_step
@@ -54,6 +55,10 @@ class SharedStructureSearch(MarginClassifier):
         Relation penalties themselves, in place of fractions.
     cv : int, CV splitter or iterable, default=5
         The folds, as in scikit-learn. The paper has one split, a tenth of the rows for validation.
+    budget : str, int, float or None, default=None
+        What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
+        fits together. Every fold gets an equal part, and tries the values of C in the middle first, each with
+        all penalties; those that every fold has tried count. None tries the whole grid.
     n_jobs : int or None, default=None
         Folds searched side by side.
     verbose : bool, default=False
@@ -94,6 +99,7 @@ class SharedStructureSearch(MarginClassifier):
         penalty_fractions: Any = None,
         relation_penalties: Any = None,
         cv: Any = 5,
+        budget: str | float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -102,6 +108,7 @@ class SharedStructureSearch(MarginClassifier):
         self.penalty_fractions = penalty_fractions
         self.relation_penalties = relation_penalties
         self.cv = cv
+        self.budget = budget
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -120,6 +127,7 @@ class SharedStructureSearch(MarginClassifier):
         -------
         self
         """
+        budget = Budget.given(self.budget)
         machine = SharedStructureSVC(max_iter=PAPER_ROUNDS) if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, SharedStructureSVC):
             raise TypeError(f"estimator must be a SharedStructureSVC, got {self.estimator!r}.")
@@ -131,9 +139,14 @@ class SharedStructureSearch(MarginClassifier):
             shared = class_moments(data, None)
         search = _FoldSearch(machine, data, shared, grid, settings)
         folds = folds_of("cv", self.cv, data.X, data.labels)
-        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(delayed(search)(*fold) for fold in folds)
+        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(search)(*fold, share)
+            for fold, share in zip(folds, budget.shares(len(folds), self.n_jobs), strict=True)
+        )
         hits = sum(counted(runs, len(folds), "folds", shown=bool(self.verbose)))
-        accuracy = hits / sum(data.weights[test].sum() for _, test in folds)
+        tried = np.isfinite(hits[:, 0])
+        grid = replace(grid, Cs=grid.Cs[tried])
+        accuracy = hits[tried].ravel() / sum(data.weights[test].sum() for _, test in folds)
         if shared is None:
             tasks = steps.summarise(machine, data, steps.features(machine, data))[0]
         else:
@@ -202,9 +215,12 @@ class _FoldSearch:
     grid: _Grid
     settings: Settings
 
-    def __call__(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the weight of the rows of the fold that are predicted right, a grid point an entry."""
-        machine, data = clone(self.machine), self.data
+    def __call__(self, train: NDArray[np.intp], test: NDArray[np.intp], share: Share) -> NDArray[np.float64]:
+        """Return the weight of the rows of the fold that are predicted right, for every C (rows) and penalty.
+
+        Where the share is spent, NaN for the values of C that are left.
+        """
+        machine, data, share = clone(self.machine), self.data, share.begun()
         pairwise = steps.is_pairwise(machine)
         rows = _subset(data, test, data.X[np.ix_(test, train)] if pairwise else data.X[test])
         features, rotation = None, None
@@ -217,16 +233,21 @@ class _FoldSearch:
         A = steps.augmented(machine, rows, features)
         A = A if rotation is None else A @ rotation
         base_step, codes = make_base_step(tasks), steps.codes(machine, data.n_classes)
-        stated, hits = steps.problem(machine, tasks, data.classes), []
-        for C in self.grid.Cs:
+        stated = steps.problem(machine, tasks, data.classes)
+        hits = np.full((len(self.grid.Cs), len(self.grid.penalties)), np.nan)
+        for number, at in enumerate(middle_first(len(self.grid.Cs))):
+            if number and share.is_spent:
+                break
+            C = self.grid.Cs[at]
+            share.count(len(train) * len(self.grid.penalties))
             problems = [
                 replace(stated, C=float(C), relation_penalty=penalty)
                 for penalty in self.grid.penalties_at(C, tasks)
             ]
-            for point in self._points(machine, problems, base_step):
+            for penalty, point in enumerate(self._points(machine, problems, base_step)):
                 scores = class_scores((A @ point.W) @ point.M, codes)
-                hits.append(rows.weights @ (scores.argmax(axis=1) == rows.labels))
-        return np.array(hits)
+                hits[at, penalty] = rows.weights @ (scores.argmax(axis=1) == rows.labels)
+        return hits
 
     def _points(
         self, machine: SharedStructureSVC, problems: list[SharedProblem], base_step: BaseStep

@@ -22,6 +22,7 @@ from polymargin.problems.sparse import SparseProblem
 from polymargin.selection.adaptive import ROUNDS, AdaptiveSearch, Candidate, Fold, grid_of, solve_path
 from polymargin.selection.folds import folds_of
 from polymargin.selection.results import copy_from, cv_results, keep_results
+from polymargin.selection.spending import Budget
 from polymargin.solvers.sparse.cutting_plane import largest_penalty_weight
 
 INITIAL_CS = tuple(4.0**power for power in range(-7, 3))
@@ -162,6 +163,11 @@ class SparseSVCCV(SparseClassifier):
         Relative duality gap to reach, as in `SparseSVC`.
     max_iter : int, default=-1
         Limit of the rounds of cuts of one solution; -1 for none.
+    budget : str, int, float or None, default=None
+        What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
+        fits together. Every fold of every candidate gets an equal part of what is left, from the smallest C up;
+        C that every fold has reached count, and no further candidate is begun when the budget is spent. None
+        solves all paths to their end.
     n_jobs : int or None, default=None
         Folds solved side by side.
     verbose : bool, default=False
@@ -219,6 +225,7 @@ class SparseSVCCV(SparseClassifier):
         class_weight: ClassWeight = None,
         tol: float = 1e-8,
         max_iter: int = -1,
+        budget: str | float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -237,6 +244,7 @@ class SparseSVCCV(SparseClassifier):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.budget = budget
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -262,6 +270,7 @@ class SparseSVCCV(SparseClassifier):
         -------
         self
         """
+        budget = Budget.given(self.budget)
         settings = self._settings()
         self._check_parameters()
         data = self._training_set(X, y, sample_weight, costs=costs)
@@ -278,6 +287,7 @@ class SparseSVCCV(SparseClassifier):
             _ascending(INITIAL_CS if self.initial_Cs is None else self.initial_Cs, "initial_Cs"),
             np.geomspace(1.0, self.eps, self.n_Cs),
             settings,
+            budget,
             self.n_jobs,
             self.verbose,
         )
@@ -301,12 +311,17 @@ class SparseSVCCV(SparseClassifier):
         adaptive = self.adaptive
         if adaptive == "auto" and not penalty.takes_weights:
             adaptive = False
+        n_rounds = 0 if not adaptive else 1 if adaptive is True else ROUNDS
+        if n_rounds:
+            machine.check_weighted(penalty, adaptive)
+        search.candidates_left = n_rounds + bool(n_rounds) + (adaptive in (False, "auto"))
         plain = [search.plain()] if adaptive in (False, "auto") else []
-        if not adaptive:
+        if not n_rounds or (plain and search.budget.searched()):
             return plain, plain
-        machine.check_weighted(penalty, adaptive)
         rounds = [search.initial()]
-        for _ in range(1 if adaptive is True else ROUNDS):
+        for _ in range(n_rounds):
+            if search.budget.searched() and (plain or len(rounds) > 1):
+                break
             rounds.append(search.after(rounds[-1]))
         return plain + rounds, plain + (rounds[1:] if adaptive == "auto" else rounds[-1:])
 
