@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
@@ -170,9 +171,9 @@ class MarginSearch(MarginClassifier):
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
-        settings, data = machine._prepare(X, y, sample_weight, costs)
+        settings, data = steps.prepare(machine, X, y, sample_weight, costs)
         if isinstance(self.criterion, str):
-            data, _ = data.merged(pairwise=machine._is_pairwise())
+            data, _ = data.merged(pairwise=steps.is_pairwise(machine))
         coarse = settings
         if self.search_tol is not None:
             coarse = replace(settings, tol=max(settings.tol, float(self.search_tol)))
@@ -220,18 +221,18 @@ class MarginSearch(MarginClassifier):
         """Solve for the winner to the tolerance of a fit, and store it as if it had been fitted by itself."""
         winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
-        problem = HingeProblem(winner._gram(kernel, data.X, width.nystroem), losses, winner.fit_intercept)
+        problem = HingeProblem(steps.gram(winner, kernel, data.X, width.nystroem), losses, winner.fit_intercept)
         solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
-        winner._store(data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
+        steps.store(winner, data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
         winner.intercept_ = solution.point.intercept
-        winner._conclude(solution, settings.tol)
+        steps.conclude(winner, solution, settings.tol)
         return winner
 
     def _is_pairwise(self) -> bool:
-        return self.estimator is not None and self.estimator._is_pairwise()
+        return self.estimator is not None and steps.is_pairwise(self.estimator)
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 def _table(entries: list[dict[str, float]]) -> dict[str, Any]:
@@ -282,7 +283,7 @@ class _Grid:
             nystroem = NystroemMap(
                 kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
             )
-        gram = machine._gram(kernel, data.X, nystroem)
+        gram = steps.gram(machine, kernel, data.X, nystroem)
         fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram, share)
         entries: list[dict[str, float]] = []
         best = 0

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
 from polymargin.checks import check_positive_values, check_real
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
@@ -150,12 +151,12 @@ class RobustSearch(MarginClassifier):
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
         choices = self._truncations(machine)
-        settings = machine._check_arguments()
-        data = machine._training_set(X, y, sample_weight, costs=costs)
+        settings = steps.check_arguments(machine)
+        data = steps.training_set(machine, X, y, sample_weight, costs=costs)
         utility = utility_of_rows(
-            data, None if costs is not None else machine._utilities(data), machine.conversion
+            data, None if costs is not None else steps.utilities(machine, data), machine.conversion
         )
-        truncations = [clone(machine).set_params(truncation=s)._truncation(data.n_classes) for s in choices]
+        truncations = [steps.truncation(clone(machine).set_params(truncation=s), data.n_classes) for s in choices]
         if self.search_tol is not None:
             settings = replace(settings, tol=max(settings.tol, float(self.search_tol)))
         grid = _Grid(machine, data, utility, Cs, truncations, settings)
@@ -204,7 +205,7 @@ class RobustSearch(MarginClassifier):
         if not choices:
             raise ValueError("truncations must hold at least one, got none.")
         for truncation in choices:
-            clone(machine).set_params(truncation=truncation)._check_arguments()
+            steps.check_arguments(clone(machine).set_params(truncation=truncation))
         return choices
 
     def _kernels(self, machine: RobustSVC, data: TrainingSet) -> list[Kernel]:
@@ -226,10 +227,10 @@ class RobustSearch(MarginClassifier):
         ]
 
     def _is_pairwise(self) -> bool:
-        return self.estimator is not None and self.estimator._is_pairwise()
+        return self.estimator is not None and steps.is_pairwise(self.estimator)
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,10 +268,10 @@ class _Grid:
     def _gram(self, kernel: Kernel) -> Gram:
         machine, data = self.machine, self.data
         if machine.landmarks is None:
-            return machine._gram(kernel, data.X, None)
+            return steps.gram(machine, kernel, data.X, None)
         rng = check_random_state(machine.random_state)
         points = draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
-        return machine._gram(kernel, data.X, NystroemMap(kernel, points))
+        return steps.gram(machine, kernel, data.X, NystroemMap(kernel, points))
 
     def _path(
         self, gram: Gram, rows: NDArray[np.intp], truncation: float, share: Share
