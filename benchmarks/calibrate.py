@@ -23,7 +23,7 @@ from polymargin.problems.hinge import HingeProblem, weston_watkins
 from polymargin.solvers import effort
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.effort import RATES, Rates
-from polymargin.solvers.hinge.block_descent import BlockDescent
+from polymargin.solvers.hinge.block_descent import DEFAULTS, BlockDescent
 
 REPEATS = 7
 SECONDS = 0.1
@@ -50,7 +50,8 @@ def sweep() -> Callable[[], float]:
 
     def run() -> float:
         solution = BlockDescent().solve(problem, Settings(tol=1e-15, max_iter=20))
-        return RATES.sweep * sum(row.work or 0.0 for row in solution.trace)
+        calls = RATES.seconds("call", solution.n_iter * DEFAULTS.epoch_calls)
+        return RATES.sweep * (sum(row.work or 0.0 for row in solution.trace) - calls)
 
     return run
 
@@ -89,13 +90,25 @@ def entry() -> Callable[[], float]:
     return run
 
 
+def call() -> Callable[[], float]:
+    """Return expressions over a table so small that calls are all that they cost."""
+    table = np.random.default_rng(0).normal(size=(5, 3))
+
+    def run() -> float:
+        for _ in range(100):
+            np.where(table > 0.0, table, 0.0).sum(axis=1)
+        return 300.0
+
+    return run
+
+
 def main() -> None:
     """Measure, print and, where asked to, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="store the rates in the package")
     write = parser.parse_args().write
     with threadpool_limits(1):
-        measured = Rates(*(per_second(make()) for make in (sweep, product, factor, entry)))
+        measured = Rates(*(per_second(make()) for make in (sweep, product, factor, entry, call)))
     print(f"{'kind':<10}{'measured':>12}{'stored':>12}{'ratio':>8}")
     for kind, rate in asdict(measured).items():
         stored = getattr(RATES, kind)

@@ -1,7 +1,7 @@
 """SparseSVC beside the full linear program in HiGHS, and beside the l1 models of scikit-learn that users pick.
 
-``python -m benchmarks.sparse [single many paths arrays users] [--quick]``. The full program is (7) of Guo (2010),
-solved by HiGHS's simplex and interior-point methods, of which the faster counts; a path of it is warm-started.
+``python -m benchmarks.sparse [single many classes paths arrays users] [--quick]``. The full program is (7) of Guo
+(2010), solved by HiGHS's simplex and interior-point methods, of which the faster counts; a path is warm-started.
 Where it is given up after the seconds stated below, times and ratios are "more than" (>). Times are of one run.
 """
 
@@ -199,6 +199,32 @@ def many_variables(quick: bool, goals: Goals) -> None:
         goals.at_most(f"gap, {fraction} lambda_max", solution.certificate.gap, 1e-7)
 
 
+def many_classes(quick: bool, goals: Goals) -> None:
+    """Adaptive fusion of 20 and 26 classes: letters, and arrays of five samples per class and 2000 genes."""
+    print("\nAdaptive fusion of many classes, by penalty weight as a fraction of the largest")
+    table = Table(("data", "n", "p", "K", "weight", "selected", "rounds", "seconds", "gap", "full LP s", "ratio"))
+    letters = real_data("letter")
+    for k in (20,) if quick else (20, 26):
+        cases = {"arrays": sample(5 * k, 2000, k)}
+        if letters is not None:
+            X, y = letters
+            rows = np.concatenate([np.flatnonzero(y == label)[:10] for label in np.unique(y)[:k]])
+            cases["letter"] = (X[rows], y[rows])
+        for name, (X, y) in cases.items():
+            problem = state(X, y, "adaptive")
+            largest = largest_penalty_weight(problem)
+            for fraction in (0.5, 0.2):
+                at = replace(problem, C=1 / (fraction * largest))
+                seconds, solution = seconds_of(lambda at=at: CuttingPlanes().solve(at, SETTINGS), at_most=1.0)
+                row = {"data": name, "n": len(y), "p": X.shape[1], "K": k, "weight": fraction}
+                row |= {"selected": int(solution.point.coef.any(axis=0).sum()), "rounds": solution.n_iter}
+                row |= {"seconds": seconds, "gap": solution.certificate.gap}
+                if X.shape[1] * k <= LARGEST_FULL_PROGRAM:
+                    row |= beside_full(problem, solution, at.C, seconds, f"{name} K={k}, {fraction}", goals)
+                table.add(**row)
+                goals.at_most(f"gap, {name} K={k}, {fraction} lambda_max", solution.certificate.gap, 1e-7)
+
+
 def paths(quick: bool, goals: Goals) -> None:
     """31 values of C down to 5 % of the largest penalty weight."""
     cases = [("simulated", *sample(200, 100, k), "fusion") for k in ((4,) if quick else (3, 4, 5, 10))]
@@ -283,6 +309,7 @@ def what_users_pick(quick: bool, goals: Goals) -> None:
 PARTS = {
     "single": single_fits,
     "many": many_variables,
+    "classes": many_classes,
     "paths": paths,
     "arrays": arrays,
     "users": what_users_pick,

@@ -11,6 +11,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+from polymargin.threads import ThreadSettings, thread_settings  # noqa: E402
+
 SHARED = Path(os.environ.get("POLYMARGIN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
@@ -28,8 +30,7 @@ def real_data():
 
 
 @pytest.fixture(params=[1, 3])
-def threads(request, monkeypatch):
+def threads(request):
     """Let so many threads pass over rows, twenty rows or more each."""
-    monkeypatch.setattr("polymargin.threads._openmp_effective_n_threads", lambda: request.param)
-    monkeypatch.setattr("polymargin.threads.ROWS_OF_A_THREAD", 20)
-    return request.param
+    with thread_settings(ThreadSettings(rows_of_a_thread=20, most=request.param)):
+        yield request.param

@@ -7,7 +7,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from polymargin import MulticategorySVC
-from polymargin.threads import LARGE_ENTRIES, large_products, one_blas_thread, over_ranges
+from polymargin.threads import ThreadSettings, large_products, one_blas_thread, over_ranges
+
+LARGE_ENTRIES = ThreadSettings().large_entries
 
 
 @pytest.mark.parametrize("n", [0, 1, 19, 20, 39, 40, 61, 1000])

@@ -9,17 +9,45 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import _get_threadpool_controller
 
-ROWS_OF_A_THREAD = 2**15
-"""Rows below which a thread is not worth its start."""
-LARGE_ENTRIES = 2**20
-"""Entries of a matrix from which on products and factorisations gain by threads whatever else runs."""
-
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSettings:
+    """When threads pay.
+
+    Attributes
+    ----------
+    rows_of_a_thread : rows below which a thread is not worth its start.
+    large_entries : entries of a matrix from which on products and factorisations gain by threads, whatever else
+        runs.
+    most : threads of the main thread; None for as many as scikit-learn's own loops have.
+    """
+
+    rows_of_a_thread: int = 2**15
+    large_entries: int = 2**20
+    most: int | None = None
+
+
+USUAL = ThreadSettings()
+_settings = ContextVar("_settings", default=USUAL)
+
+
+@contextmanager
+def thread_settings(settings: ThreadSettings) -> Iterator[None]:
+    """Let other settings hold meanwhile."""
+    before = _settings.set(settings)
+    try:
+        yield
+    finally:
+        _settings.reset(before)
 
 
 def over_ranges(
@@ -35,7 +63,7 @@ def over_ranges(
     >>> over_ranges(lambda part: part.stop - part.start, 1000)
     [1000]
     """
-    n_ranges = max(1, min(_n_threads(), n_rows // (rows_of_a_thread or ROWS_OF_A_THREAD)))
+    n_ranges = max(1, min(_n_threads(), n_rows // (rows_of_a_thread or _settings.get().rows_of_a_thread)))
     if n_ranges == 1:
         return [function(slice(0, n_rows))]
     ends = [n_rows * i // n_ranges for i in range(n_ranges + 1)]
@@ -46,7 +74,7 @@ def over_ranges(
 def _n_threads() -> int:
     """Return how many threads to use: beside the main thread one, as who started another has shared the work."""
     in_main_thread = threading.current_thread() is threading.main_thread()
-    return _openmp_effective_n_threads() if in_main_thread else 1
+    return (_settings.get().most or _openmp_effective_n_threads()) if in_main_thread else 1
 
 
 class _BlasLimit(threading.local):
@@ -105,7 +133,7 @@ def large_products(entries: float) -> Iterator[None]:
     For use within `one_blas_thread`; where other threads are within it as well, each keeps to its one.
     """
     with _lock:
-        lifted = entries >= LARGE_ENTRIES and _limited == {threading.get_ident()}
+        lifted = entries >= _settings.get().large_entries and _limited == {threading.get_ident()}
         if lifted:
             _limit.restore()
     try:

@@ -1,35 +1,37 @@
 """Products of a matrix with a few columns against BLAS, whatever the shape, the precision and the threads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from polymargin._native import skinny
-from polymargin.gram import products, skinny_product
+from polymargin.gram import skinny_product
+from polymargin.gram.products import ProductSettings
 
 WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 26, 33, 40, 41]
 
 
-def _error(matrix, V):
+EVERY_SIZE = ProductSettings(least_entries=0)
+"""The compiled loop has small matrices as well."""
+
+
+def _error(matrix, V, tuning=EVERY_SIZE):
     exact = matrix.astype(np.longdouble) @ V.astype(np.longdouble)
     bound = np.abs(matrix).astype(np.longdouble) @ np.abs(V).astype(np.longdouble)
-    product = skinny_product(matrix, V)
+    product = skinny_product(matrix, V, tuning)
     assert product.shape == exact.shape
     assert product.dtype == matrix.dtype
     return float((np.abs(product - exact) / bound).max())
 
 
-@pytest.fixture
-def every_size(monkeypatch):
-    """Let the compiled loop have small matrices as well."""
-    if not skinny.available():
-        pytest.skip("the processor has no AVX2")
-    monkeypatch.setattr(products, "LEAST_ENTRIES", 0)
+needs_avx2 = pytest.mark.skipif(not skinny.available(), reason="the processor has no AVX2")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", WIDTHS)
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 3), (6, 6), (7, 2047), (13, 2049), (2, 4100)])
-@pytest.mark.usefixtures("every_size")
+@needs_avx2
 def test_is_right_to_rounding(dtype, k, m, n):
     rng = np.random.default_rng(n + k)
     matrix, V = rng.normal(size=(m, n)).astype(dtype), rng.normal(size=(n, k)).astype(dtype)
@@ -38,21 +40,25 @@ def test_is_right_to_rounding(dtype, k, m, n):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.usefixtures("every_size")
-def test_threads_change_no_bit(threads, monkeypatch, dtype):
+@needs_avx2
+def test_threads_change_no_bit(threads, dtype):
     rng = np.random.default_rng(0)
     matrix, V = rng.normal(size=(101, 300)).astype(dtype), rng.normal(size=(300, 10)).astype(dtype)
-    alone = skinny_product(matrix, V)
-    monkeypatch.setattr(products, "ENTRIES_OF_A_THREAD", 1)
-    np.testing.assert_array_equal(skinny_product(matrix, V), alone)
+    alone = skinny_product(matrix, V, EVERY_SIZE)
+    in_threads = skinny_product(matrix, V, replace(EVERY_SIZE, entries_of_a_thread=1))
+    np.testing.assert_array_equal(in_threads, alone)
 
 
-@pytest.mark.usefixtures("every_size")
+@needs_avx2
 def test_every_entry_is_used_once():
     """Integers have no rounding: a product of ones counts the columns, and of unit vectors picks them."""
     matrix = np.arange(77 * 90, dtype=np.float64).reshape(77, 90)
-    np.testing.assert_array_equal(skinny_product(matrix, np.eye(90)[:, [0, 89, 45]]), matrix[:, [0, 89, 45]])
-    np.testing.assert_array_equal(skinny_product(np.ones((77, 90)), np.ones((90, 9))), np.full((77, 9), 90.0))
+    np.testing.assert_array_equal(
+        skinny_product(matrix, np.eye(90)[:, [0, 89, 45]], EVERY_SIZE), matrix[:, [0, 89, 45]]
+    )
+    np.testing.assert_array_equal(
+        skinny_product(np.ones((77, 90)), np.ones((90, 9)), EVERY_SIZE), np.full((77, 9), 90.0)
+    )
 
 
 def test_other_layouts_and_no_rows():

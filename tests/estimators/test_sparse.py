@@ -220,10 +220,15 @@ def test_bad_parameters(data, parameters, message):
         SparseSVC(**parameters).fit(*data)
 
 
-def test_weighted_fusion_refuses_more_than_twelve_classes():
+@pytest.mark.parametrize("k", [20, 26])
+def test_adaptive_fusion_of_many_classes(k):
+    """Classes come in two halves, which the first variable separates; nothing else tells them apart."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(39, 3)), np.arange(39) % 13
-    with pytest.raises(ValueError, match="takes at most 12 classes, got 13"):
-        SparseSVC(adaptive=True).fit(X, y)
-    assert SparseSVC().fit(X, y).converged_
-    assert SparseSVC(penalty="supnorm", adaptive=True).fit(X, y).converged_
+    y = np.arange(4 * k) % k
+    X = rng.normal(scale=0.1, size=(4 * k, 5))
+    X[:, 0] += np.where(y < k // 2, -1.0, 1.0)
+    model = SparseSVC(C=0.3, adaptive=True).fit(X, y)
+    assert model.certificate_.within(model.tol)
+    halves = model.coef_[:, 0]
+    assert len(np.unique(halves[: k // 2])) == len(np.unique(halves[k // 2 :])) == 1
+    assert halves[0] < halves[-1]

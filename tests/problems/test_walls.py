@@ -1,35 +1,45 @@
-"""What a loss is, only its own folder asks: everything else goes by the protocol and what is declared."""
+"""What a loss or a penalty is, only its own folder asks: all else goes by the protocol and what is declared."""
 
 import ast
 from pathlib import Path
 
+import pytest
+
 import polymargin
-from polymargin.problems import hinge
+from polymargin.problems import hinge, penalties
 
 SOURCE = Path(polymargin.__file__).parent
-FOLDER = SOURCE / "problems" / "hinge"
+LOSSES = {name for name in vars(hinge) if name.endswith(("Losses", "Loss"))}
+PENALTIES = {name for name in vars(penalties) if name.endswith("Penalty")}
 
 
-def loss_types():
-    return {name for name in vars(hinge) if name.endswith(("Losses", "Loss"))}
-
-
-def questions(path):
-    """Return the lines that ask for the type of a loss, by isinstance, type() or a class pattern."""
-    for node in ast.walk(ast.parse(path.read_text())):
+def questions(source, types):
+    """Yield the lines that ask for one of the types, by isinstance, type() or a class pattern."""
+    for node in ast.walk(ast.parse(source)):
         asks = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "type")
         if asks or isinstance(node, ast.MatchClass):
             names = {getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(node)}
-            if names & loss_types():
-                yield f"{path.relative_to(SOURCE)}:{node.lineno}"
+            if names & types:
+                yield node.lineno
 
 
-def test_there_are_losses_to_ask_for():
-    assert {"BoxLosses", "SimplexLosses", "CurvedLosses", "Losses", "Loss"} <= loss_types()
-    assert any(list(questions(path)) for path in FOLDER.glob("*.py"))
+def test_there_are_types_to_ask_for():
+    assert {"BoxLosses", "SimplexLosses", "CurvedLosses", "Losses", "Loss"} <= LOSSES
+    assert {"Penalty", "LassoPenalty", "FusionPenalty", "RidgePenalty"} <= PENALTIES
+    by_pattern = "match a:\n    case penalties.FusionPenalty():\n        pass"
+    assert list(questions(by_pattern, PENALTIES)) == [2]
+    assert list(questions(by_pattern, LOSSES)) == []
+    assert list(questions("isinstance(a, (int, BoxLosses))", LOSSES)) == [1]
 
 
-def test_nobody_else_asks():
+@pytest.mark.parametrize(("types", "folder"), [(LOSSES, "hinge"), (PENALTIES, "penalties")])
+def test_nobody_else_asks(types, folder):
     allowed = SOURCE / "extend" / "loss.py"  # which refuses by name what is no loss
-    paths = [path for path in SOURCE.rglob("*.py") if FOLDER not in path.parents and path != allowed]
-    assert [line for path in paths for line in questions(path)] == []
+    outside = [path for path in SOURCE.rglob("*.py") if SOURCE / "problems" / folder not in path.parents]
+    asking = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in outside
+        if path != allowed
+        for line in questions(path.read_text(), types)
+    ]
+    assert asking == []

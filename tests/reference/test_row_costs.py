@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from polymargin import MulticategorySVC, RobustSVC, SparseSVC
+from polymargin.datasets import make_triangle
 
 
 def random_problem(seed):
@@ -105,3 +106,29 @@ def test_a_weight_is_repetition(make):
         X, y, times.astype(float), costs=np.where(np.arange(40)[:, None] == 1, costs[0], costs)
     )
     assert not np.array_equal(merged_away.decision_function(X), weighted.decision_function(X))
+
+
+def test_decisions_under_costs_of_rows_approach_the_bayes_rule():
+    """Prices that grow in three directions; the true probabilities tell what every decision costs."""
+    fresh = make_triangle(4000, random_state=0)
+    corners = np.array([[1.0, 0.0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])
+
+    def prices(X):
+        return np.exp(1.5 * X @ corners.T)
+
+    expected = prices(fresh.data) * (1.0 - fresh.probabilities)
+    bayes = expected.min(axis=1).mean()
+
+    def excess(n, seed):
+        sample = make_triangle(n, random_state=seed)
+        costs = np.where(sample.target[:, None] == np.arange(3), 0.0, prices(sample.data))
+        model = MulticategorySVC(tol=1e-3)
+        priced = model.fit(sample.data, sample.target, costs=costs).predict(fresh.data)
+        plain = model.fit(sample.data, sample.target).predict(fresh.data)
+        rows = np.arange(len(priced))
+        return expected[rows, priced].mean() / bayes - 1.0, expected[rows, plain].mean() / bayes - 1.0
+
+    few, many = (np.mean([excess(n, seed) for seed in (1, 2, 3)], axis=0) for n in (50, 400))
+    assert 0.0 <= many[0] < 0.5 * few[0]
+    assert many[0] < 0.2
+    assert many[1] > 1.0  # ignoring the prices costs more than twice as much, however many the rows

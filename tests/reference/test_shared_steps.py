@@ -10,10 +10,12 @@ from polymargin.solvers.shared.relation_step import relation_step
 
 def reference_step(F, Y, kappa, relations):
     b = F.shape[1]
-    M = cvxpy.Variable((b, b), PSD=True) if relations.psd else cvxpy.Variable((b, b), symmetric=True)
-    constraints = []
+    M = cvxpy.Variable((b, b))
+    constraints = [M == M.T]
+    if relations.psd:
+        constraints += [M >> 0]
     if relations.is_bounded:
-        constraints = [relations.lower <= M, relations.upper >= M]
+        constraints += [relations.lower <= M, relations.upper >= M]
     objective = cvxpy.Minimize(cvxpy.sum_squares(Y - F @ M) + kappa * cvxpy.sum_squares(M))
     cvxpy.Problem(objective, constraints).solve(
         solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polymargin.problems.hinge import weston_watkins
+from polymargin.problems.penalties import FusionPenalty
 from polymargin.problems.sparse import SparseProblem
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
@@ -39,6 +40,43 @@ def test_objective_of_random_problems(name, loss, seed):
     assert certificate.primal == pytest.approx(optimum, rel=1e-8, abs=1e-8)
     assert certificate.dual == pytest.approx(optimum, rel=1e-8, abs=1e-8)
     assert certificate.infeasibility <= 1e-9
+
+
+@pytest.mark.parametrize("k", [13, 16, 20, 26])
+@pytest.mark.parametrize("loss", ["weston", "lee", "crammer"])
+def test_weighted_fusion_of_many_classes(loss, k):
+    rng = np.random.default_rng(k)
+    X, labels = blobs(rng, 2 * k, 3, k, spread=0.5)
+    penalty = random_penalty(rng, "fusion", k, 3, weighted=True)
+    problem = SparseProblem(X, random_hinges(rng, loss, labels, k), penalty, 10.0 ** rng.uniform(-1, 2))
+    solution = CuttingPlanes().solve(problem, SETTINGS)
+    assert solution.status is Status.SOLVED
+    optimum = sparse_optimum(problem)
+    assert solution.certificate.primal == pytest.approx(optimum, rel=1e-8, abs=1e-8)
+    assert solution.certificate.dual == pytest.approx(optimum, rel=1e-8, abs=1e-8)
+
+
+class Unlisted(FusionPenalty):
+    """Pairwise fusion without a table of all sets, as many classes have it."""
+
+    def price_rule(self, n_classes, n_features):
+        return None
+
+
+@pytest.mark.parametrize("loss", ["weston", "lee"])
+def test_paths_of_weighted_fusion_need_no_table_of_all_sets(loss):
+    """Few classes have such a table, and their walk along C; cuts alone lead to the same machines."""
+    rng = np.random.default_rng(3)
+    X, labels = blobs(rng, 40, 6, 6, spread=0.5)
+    problem = SparseProblem(
+        X, random_hinges(rng, loss, labels, 6), random_penalty(rng, "fusion", 6, 6, weighted=True)
+    )
+    Cs = np.geomspace(0.01, 10.0, 6)
+    listed = [solution.certificate for solution in CuttingPlanes().path(problem, Cs, SETTINGS)]
+    problem = replace(problem, penalty=Unlisted(problem.penalty.weights))
+    cut = [solution.certificate for solution in CuttingPlanes().path(problem, Cs, SETTINGS)]
+    np.testing.assert_allclose([c.primal for c in cut], [c.primal for c in listed], rtol=1e-8)
+    np.testing.assert_allclose([c.dual for c in cut], [c.primal for c in listed], rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(3))

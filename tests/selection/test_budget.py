@@ -1,9 +1,13 @@
 """Searches within a budget: few rows first, the best model so far at any time."""
 
+import time
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.svm import SVC
 
 from polymargin import BudgetSearch, MulticategorySVC
@@ -59,6 +63,82 @@ def test_counted_work_is_kept_to_and_repeats(rows):
     assert len(small.trials_) == 1
     assert not small.complete_
     assert set(small.predict(rows[0])) <= {"a", "b", "c"}
+
+
+class Hurried(DummyClassifier):
+    """A classifier with a time limit, which it writes down."""
+
+    seen: ClassVar[list] = []
+
+    def __init__(self, time_limit=None, place=0):
+        super().__init__()
+        self.time_limit, self.place = time_limit, place
+
+    def fit(self, X, y):
+        self.seen.append(self.time_limit)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("own", [None, 1e-3])
+def test_fits_are_given_what_is_left_of_the_time(rows, own):
+    Hurried.seen.clear()
+    search = BudgetSearch(Hurried(own), {"place": [1, 2]}, budget="10s", random_state=0).fit(*rows)
+    *tried, last = Hurried.seen
+    assert len(tried) >= 10
+    if own is None:
+        assert all(0.0 < limit <= 6.0 for limit in tried)  # the rest is kept for the last fit
+        assert max(tried) < last <= 10.0
+    else:
+        assert set(Hurried.seen) == {own}
+    assert search.best_estimator_.time_limit == own
+    Hurried.seen.clear()
+    BudgetSearch(Hurried(), {"place": [1, 2]}, budget=5_000, random_state=0).fit(*rows)
+    assert set(Hurried.seen) == {None}
+
+
+class Clock:
+    """A clock that only fits move."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Slow(DummyClassifier):
+    """A classifier that takes `pace` seconds for a thousand rows; the time grows a little faster than the rows."""
+
+    clock = Clock()
+
+    def __init__(self, pace=1.0):
+        super().__init__()
+        self.pace = pace
+
+    def fit(self, X, y):
+        self.clock.now += self.pace * (len(y) / 1000.0) ** 1.2
+        return super().fit(X, y)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", Slow.clock)
+    Slow.clock.now = 0.0
+    return Slow.clock
+
+
+def test_the_last_fits_use_the_time_that_is_left(clock):
+    X, y = np.zeros((30_000, 1)), np.arange(30_000) % 2
+    search = BudgetSearch(Slow(), {"pace": [1.0]}, budget="40s", random_state=0).fit(X, y)
+    assert search.n_rows_ > 15_000  # a single fit, by what may be expected at worst, would have 4,300
+    assert 35.0 < clock.now <= 40.0
+
+
+def test_of_equals_the_quickest_gets_the_most_rows(rows, clock):
+    search = BudgetSearch(Slow(), {"pace": [10.0, 1.0]}, budget="30s", random_state=0).fit(*rows)
+    assert search.best_params_ == {"pace": 1.0}
+    assert search.n_rows_ == 3000
+    assert search.complete_
+    assert clock.now <= 30.0
 
 
 def test_an_interruption_leaves_the_best_model_so_far(rows):

@@ -98,12 +98,6 @@ class Machine:
             raise ValueError(
                 f"adaptive must be False with penalty={name_of(penalty)}, which has no weights, got {adaptive!r}."
             )
-        most = penalty.most_weighted_classes
-        if most is not None and self.n_classes > most:
-            raise ValueError(
-                f"penalty={name_of(penalty)} with weights takes at most {most} classes, got {self.n_classes}; use "
-                "adaptive=False, or penalty='supnorm' or 'l1'."
-            )
 
     def given_weights(self, penalty: Penalty, weights: Any) -> NDArray[np.float64]:
         """Check weights that a user gave."""

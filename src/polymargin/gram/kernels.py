@@ -61,8 +61,8 @@ class Kernel:
         _check_size(values, f"kernel='poly' of degree {self.degree:g}")
         return values
 
-    def matrix(self, X: Any, until: float = math.inf) -> NDArray:
-        """Return the kernel matrix of the rows of `X`, computed in parts where it takes long.
+    def matrix(self, X: Any, until: float = math.inf, at_once: int = AT_ONCE) -> NDArray:
+        """Return the kernel matrix of the rows of `X`, in parts where it takes more than `at_once` products.
 
         Raises
         ------
@@ -72,10 +72,10 @@ class Kernel:
         n, p = X.shape
         if self.name == "rbf" and isinstance(X, np.ndarray) and n:
             return _symmetric_rbf(X, self.gamma, until)
-        if self.name == "precomputed" or callable(self.name) or n * n * p <= AT_ONCE:
+        if self.name == "precomputed" or callable(self.name) or n * n * p <= at_once:
             return self(X)
         matrix = np.empty((n, n))
-        for rows in row_ranges(n, n * p, until):
+        for rows in row_ranges(n, n * p, until, at_once):
             block = self(X[rows], X[rows.start :])
             matrix[rows, rows.start :] = block
             matrix[rows.stop :, rows] = block[:, rows.stop - rows.start :].T
@@ -101,7 +101,9 @@ class OutOfTimeError(Exception):
     """The time given has run out before a kernel matrix was whole."""
 
 
-def row_ranges(n: int, products_per_row: float, until: float = math.inf) -> Iterator[slice]:
+def row_ranges(
+    n: int, products_per_row: float, until: float = math.inf, at_once: int = AT_ONCE
+) -> Iterator[slice]:
     """Yield ranges of `n` rows that take so many products of entries each, short enough to stop between them.
 
     Raises
@@ -109,7 +111,7 @@ def row_ranges(n: int, products_per_row: float, until: float = math.inf) -> Iter
     OutOfTimeError
         ``time.perf_counter()`` has reached `until` before the last range.
     """
-    height = max(1, int(AT_ONCE / 16 / max(products_per_row, 1.0)))
+    height = max(1, int(at_once / 16 / max(products_per_row, 1.0)))
     for first in range(0, n, height):
         if time.perf_counter() >= until:
             raise OutOfTimeError

@@ -1,20 +1,34 @@
 """Products of a large matrix with a few columns: by a compiled loop, for most numbers of them faster than BLAS."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin._native.skinny import available, multiply, pack, register_width
 from polymargin.threads import over_ranges
 
-MAX_COLUMNS = 40
-"""Beyond, BLAS is as fast."""
-LEAST_ENTRIES = 2**17
-"""Of the matrix, below which a call costs more than the work."""
-ENTRIES_OF_A_THREAD = 2**25
-"""Entries of the matrix times columns below which a thread is not worth its start."""
+
+@dataclass(frozen=True, slots=True)
+class ProductSettings:
+    """When the compiled loop pays.
+
+    Attributes
+    ----------
+    max_columns : beyond which BLAS is as fast.
+    least_entries : of the matrix, below which a call costs more than the work.
+    entries_of_a_thread : entries of the matrix times columns below which a thread is not worth its start.
+    """
+
+    max_columns: int = 40
+    least_entries: int = 2**17
+    entries_of_a_thread: int = 2**25
 
 
-def skinny_product(matrix: NDArray, V: NDArray) -> NDArray:
+DEFAULTS = ProductSettings()
+
+
+def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAULTS) -> NDArray:
     """Return ``matrix @ V``, of the matrix's precision, for V (n, k) of few columns.
 
     Examples
@@ -25,12 +39,13 @@ def skinny_product(matrix: NDArray, V: NDArray) -> NDArray:
     """
     V = V.astype(matrix.dtype, copy=False)
     (m, n), k = matrix.shape, V.shape[1]
-    if not (available() and 1 < k <= MAX_COLUMNS and m * n >= LEAST_ENTRIES and matrix.flags.c_contiguous):
+    pays = 1 < k <= tuning.max_columns and m * n >= tuning.least_entries
+    if not (pays and available() and matrix.flags.c_contiguous):
         return matrix @ V
     lanes = register_width(matrix.itemsize)
     width = lanes * -(-k // lanes)
     panels, out = np.zeros(n * width, dtype=matrix.dtype), np.zeros((m, width), dtype=matrix.dtype)
     pack(V, panels)
-    rows_of_a_thread = max(1, ENTRIES_OF_A_THREAD // (n * width))
+    rows_of_a_thread = max(1, tuning.entries_of_a_thread // (n * width))
     over_ranges(lambda rows: multiply(matrix[rows], panels, out[rows]), m, rows_of_a_thread)
     return out[:, :k]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
-from polymargin.gram.kernels import Kernel, OutOfTimeError, row_norms_squared, row_ranges
+from polymargin.gram.kernels import AT_ONCE, Kernel, OutOfTimeError, row_norms_squared, row_ranges
 from polymargin.gram.products import skinny_product
 from polymargin.memory import check_memory
 from polymargin.threads import large_products
@@ -250,7 +250,7 @@ def kernel_root(gram: Gram) -> NDArray[np.float64]:
     return vectors[:, keep] * np.sqrt(values[keep])
 
 
-def make_gram(kernel: Kernel, X: Any, cache_size: float, until: float = math.inf) -> Gram:
+def make_gram(kernel: Kernel, X: Any, cache_size: float, until: float = math.inf, at_once: int = AT_ONCE) -> Gram:
     """Choose the Gram provider for `cache_size` megabytes: whole, whole in single precision, or by rows.
 
     Where ``time.perf_counter()`` reaches `until` before a matrix is whole, it is given up: a solver without time
@@ -271,9 +271,9 @@ def make_gram(kernel: Kernel, X: Any, cache_size: float, until: float = math.inf
     try:
         with large_products(n * n):
             if size == 8:
-                return DenseGram(np.ascontiguousarray(kernel.matrix(X, until), dtype=np.float64))
+                return DenseGram(np.ascontiguousarray(kernel.matrix(X, until, at_once), dtype=np.float64))
             matrix = np.empty((n, n), dtype=np.float32)
-            for rows in row_ranges(n, n * p, until):
+            for rows in row_ranges(n, n * p, until, at_once):
                 matrix[rows] = kernel(X[rows], X)
             return DenseGram(matrix)
     except OutOfTimeError:

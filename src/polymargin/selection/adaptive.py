@@ -16,6 +16,7 @@ from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_
 from polymargin.problems.penalties import Penalty
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.selection.progress import counted
+from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
 
@@ -25,9 +26,18 @@ TIE_MARGIN = 1e-8
 """Relative distance from a tie that is beyond the tolerances of HiGHS."""
 
 
-def solve_path(problem: SparseProblem, Cs: NDArray[np.float64], settings: Settings) -> list[Solution[SparsePoint]]:
-    """Solve for ascending C, each from the basis of the one before."""
-    return list(CuttingPlanes().path(problem, Cs, settings))
+def solve_path(
+    problem: SparseProblem, Cs: NDArray[np.float64], settings: Settings, share: Share | None = None
+) -> list[Solution[SparsePoint]]:
+    """Solve for ascending C, each from the basis of the one before, while the share of a budget lasts."""
+    solutions = []
+    for solution in CuttingPlanes().path(problem, Cs, settings if share is None else share.within(settings)):
+        solutions.append(solution)
+        if share is not None:
+            share.count(problem.X.shape[0])
+            if share.is_spent:
+                break
+    return solutions
 
 
 def grid_of(largest: float, fractions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,12 +113,24 @@ class Run:
     weights: NDArray[np.float64] | None
     costs: NDArray[np.float64]
 
+    def first(self, n: int) -> "Run":
+        """Return the models of the smallest C alone."""
+        return replace(
+            self, Cs=self.Cs[:n], solutions=self.solutions[:n], coefs=self.coefs[:n], costs=self.costs[:, :n]
+        )
 
-def initial_run(fold: Fold, Cs: NDArray[np.float64], settings: Settings) -> Run:
-    """Fit the l2 penalty for every C."""
-    solutions = [fold.machine.solve_l2(float(C), settings) for C in Cs]
+
+def initial_run(fold: Fold, Cs: NDArray[np.float64], settings: Settings, share: Share) -> Run:
+    """Fit the l2 penalty for every C, while the share of a budget lasts."""
+    share = share.begun()
+    solutions = []
+    for C in Cs:
+        solutions.append(fold.machine.solve_l2(float(C), share.within(settings)))
+        share.count(fold.machine.X.shape[0])
+        if share.is_spent:
+            break
     coefs = np.array([solution.point.coef for solution in solutions])
-    return _validated(fold, Cs, solutions, coefs, None)
+    return _validated(fold, Cs[: len(solutions)], solutions, coefs, None)
 
 
 def path_run(
@@ -117,14 +139,16 @@ def path_run(
     weights: NDArray[np.float64] | None,
     fractions: NDArray[np.float64],
     settings: Settings,
+    share: Share,
 ) -> Run:
-    """Solve a path over the variables with finite weights."""
-    machine = fold.machine
+    """Solve a path over the variables with finite weights, while the share of a budget lasts."""
+    machine, share = fold.machine, share.begun()
     kept = np.arange(machine.X.shape[1]) if weights is None else np.flatnonzero(np.isfinite(weights[0]))
     penalty = penalty.restricted(kept) if weights is None else penalty.weighted(weights[:, kept])
     problem = SparseProblem(machine.X[:, kept], machine.losses, penalty)
     Cs = grid_of(largest_penalty_weight(problem), fractions)
-    solutions = solve_path(problem, Cs, settings)
+    solutions = solve_path(problem, Cs, settings, share)
+    Cs = Cs[: len(solutions)]
     coefs = np.zeros((len(Cs), machine.n_classes, machine.X.shape[1]))
     coefs[:, :, kept] = [solution.point.coef for solution in solutions]
     return _validated(fold, Cs, solutions, coefs, weights)
@@ -159,7 +183,9 @@ class Candidate:
 
     @classmethod
     def of(cls, round: int, runs: list[Run], folds: list[Fold]) -> "Candidate":
-        """Pool the validation rows of all folds."""
+        """Pool the validation rows of all folds, for the C that all of them reached."""
+        reached = min(len(run.Cs) for run in runs)
+        runs = [run.first(reached) for run in runs]
         weights = np.concatenate([fold.weights for fold in folds])
         costs = np.vstack([run.costs for run in runs])
         mean = weights @ costs / weights.sum()
@@ -189,6 +215,7 @@ class AdaptiveSearch:
     folds : the folds; the last one holds all training rows.
     penalty, power, per_variable : what the adaptive weights are.
     initial_Cs, fractions : grids of the l2 fits and, as fractions of the largest penalty weight, of the paths.
+    budget, candidates_left : what may be spent, and by how many candidates.
     """
 
     folds: list[Fold]
@@ -198,8 +225,10 @@ class AdaptiveSearch:
     initial_Cs: NDArray[np.float64]
     fractions: NDArray[np.float64]
     settings: Settings
+    budget: Budget
     n_jobs: int | None = None
     verbose: bool = False
+    candidates_left: int = 1
 
     def initial(self) -> Candidate:
         """Fit the l2 penalty, to less accuracy where it only gives weights."""
@@ -229,8 +258,14 @@ class AdaptiveSearch:
 
     def _over_folds(self, round: int, run: Callable[..., Run], arguments: list[tuple]) -> Candidate:
         label = {-1: "l2 fits", 0: "plain path"}.get(round, f"round {round}")
+        shares = self.budget.shares(len(self.folds), self.n_jobs, of=1.0 / self.candidates_left)
+        self.candidates_left = max(self.candidates_left - 1, 1)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(run)(fold, *some) for fold, some in zip(self.folds, arguments, strict=True)
+            delayed(run)(fold, *some, share)
+            for fold, some, share in zip(self.folds, arguments, shares, strict=True)
         )
         runs = list(counted(runs, len(self.folds), label, shown=self.verbose))
+        self.budget.count(
+            sum(len(one.Cs) * fold.machine.X.shape[0] for one, fold in zip(runs, self.folds, strict=True))
+        )
         return Candidate.of(round, runs, self.folds)

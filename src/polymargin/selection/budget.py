@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +22,8 @@ from polymargin.arguments import RandomState
 from polymargin.checks import check_integer
 from polymargin.costs import resolve_row_costs
 from polymargin.selection.scoring import CostScorer
-from polymargin.selection.smoothing import smoothed
 from polymargin.selection.spending import Budget, parse_seconds
+from polymargin.selection.trials import FOLDS, Tally, Trial, averaged, ranked, spread_of_folds
 from polymargin.solvers.watch import Watch
 
 __all__ = ["BudgetSearch", "Trial", "parse_seconds"]
@@ -31,37 +31,17 @@ __all__ = ["BudgetSearch", "Trial", "parse_seconds"]
 KEPT = 1 / 3
 """Part of the settings that goes on to the next round, which has three times as many rows."""
 
-FOLDS = 5
 REPEATS = 4
 """Divisions into folds by which the best settings are judged once all rows take part."""
 
 LEAST_PER_CLASS = 2 * FOLDS
 """Rows of every class that take part from the first round on, where there are as many."""
 
+GROWN = 1.5
+"""How many times the rows of the last fit must be possible for another one to be worth it."""
+
 RACED = 0.2
 """Part of a budget beyond which a round is a race, in which settings that begin badly fall out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One setting tried on some of the rows.
-
-    Attributes
-    ----------
-    params : the setting.
-    n_rows : training rows of each of its fits.
-    score : mean over the folds; greater is better.
-    error : standard error of that mean.
-    seconds : that one fit took on average.
-    folds : by which it was judged so far.
-    """
-
-    params: dict[str, Any]
-    n_rows: int
-    score: float
-    error: float
-    seconds: float
-    folds: int = FOLDS
 
 
 class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -69,15 +49,17 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     All settings are judged by cross-validation on a few hundred rows, the best third of them on three times as
     many, and so on while the budget lasts; then the best is fitted to all rows, or to as many as the rest of the
-    budget is estimated to allow. Where a round would take a good part of the budget it is a race: after the first
-    fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other, the more so
-    the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the budget ends, or
-    the search is interrupted, `best_estimator_` is the best fitted model so far, with its own certificate.
+    budget is estimated to allow. Where these are not all, the quickest of the settings that are as good as the
+    best within its standard error is taken. Where a round would take a good part of the budget it is a race: after
+    the first fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other,
+    the more so the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the
+    budget ends, or the search is interrupted, `best_estimator_` is the best fitted model so far, with its own
+    certificate.
 
     Parameters
     ----------
     estimator : classifier
-        Where it has a `time_limit` (as Polymargin's have), the last fit is given what is left of the seconds.
+        Where it has a `time_limit` (as Polymargin's have), fits are given what is left of the seconds.
     param_grid : dict or list of dicts
         The settings, as in scikit-learn's `GridSearchCV`.
     budget : str, int or float, default="60s"
@@ -175,7 +157,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for size in _sizes(first_rows, y):
             rows = np.sort(order[:size])
             judged, is_whole = self._round(settings, data, rows, seed, budget, race=True)
-            judged = _ranked(judged, grid)
+            judged = ranked(judged, grid)
             if not is_whole:
                 break
             if size == len(y):
@@ -186,8 +168,20 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 settings.pop()
             if len(settings) == 1:
                 break
-        self._last_fit(judged[0] if is_whole else self.best_trial_, data, order, budget)
+        best = judged[0] if is_whole else self.best_trial_
+        self._last_fits(self._soonest_of_equals(best, judged, budget, len(y)), data, order, budget)
         return self
+
+    def _soonest_of_equals(self, best: Trial, judged: list[Trial], budget: Budget, n_rows: int) -> Trial:
+        """Return the best trial or, where it could not have all rows, one that is as good and may have the most.
+
+        As good is whoever is within the best's standard error: rows are worth more than such a difference.
+        """
+        if budget.rows_allowed(self.trials_, best, n_rows) >= n_rows:
+            return best
+        noise = spread_of_folds(judged) / np.sqrt(best.folds)
+        equals = [one for one in judged if one.folds >= best.folds and one.score >= best.score - noise]
+        return max([best, *equals], key=lambda one: budget.rows_allowed(self.trials_, one, n_rows))
 
     def _repeat(
         self, judged: list[Trial], grid: list[dict[str, Any]], data: "_Data", seed: int, budget: Budget
@@ -205,10 +199,10 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             again, is_whole = self._round(settings, data, everyone, seed + number, budget, race=False)
             if not is_whole:
                 break
-            best = [_averaged(old, new, number) for old, new in zip(best, again, strict=True)]
-        ranked = _ranked([*best, *others], grid)
+            best = [averaged(old, new, number) for old, new in zip(best, again, strict=True)]
+        in_order = ranked([*best, *others], grid)
         # Whoever was judged once only makes the others smoother, and does not win.
-        tried = [trial for trial in ranked if any(trial is one for one in best)]
+        tried = [trial for trial in in_order if any(trial is one for one in best)]
         self._adopt(self.best_estimator_, tried[0], self.n_rows_)
         return tried
 
@@ -227,7 +221,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         In a `race` that is long, the better half goes on after the first fold and a third after the second.
         """
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-        tallies = [_Tally(params) for params in settings]
+        tallies = [Tally(params) for params in settings]
         running = tallies
         with warnings.catch_warnings():
             # A class may have fewer rows than there are folds, and a rough fit need not converge.
@@ -239,7 +233,8 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                         seen = [tally.trial for tally in tallies if tally.scores]
                         return [trial for trial in seen if trial.folds >= number - 1 or number == 1], False
                     batch = running[begin : begin + budget.n_at_once]
-                    for tally, (model, score, seconds) in zip(batch, self._judged(batch, *parts), strict=True):
+                    judged = self._judged(batch, *parts, budget)
+                    for tally, (model, score, seconds) in zip(batch, judged, strict=True):
                         budget.count(len(train))
                         tally.add(len(train), score, seconds)
                         self._note(tally, model)
@@ -251,12 +246,14 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     running = sorted(running, key=lambda tally: -tally.trial.score)[:most]
         return [tally.trial for tally in tallies], True
 
-    def _judged(self, batch: list["_Tally"], train: "_Data", test: "_Data") -> list[tuple[Any, float, float]]:
+    def _judged(
+        self, batch: list[Tally], train: "_Data", test: "_Data", budget: Budget
+    ) -> list[tuple[Any, float, float]]:
         """Return model, score and seconds of settings on one fold, several at once in threads."""
 
         def judge(params: dict[str, Any]) -> tuple[Any, float, float]:
             started = time.perf_counter()
-            model = self._fitted(params, train)
+            model = self._fitted(params, train, budget, is_last=False)
             seconds = time.perf_counter() - started
             return model, self._score(model, test), seconds
 
@@ -270,7 +267,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 watch.end()  # Ctrl-C comes to this thread alone
                 raise
 
-    def _note(self, tally: "_Tally", model: Any) -> None:
+    def _note(self, tally: Tally, model: Any) -> None:
         """Take in what a fold says of a setting: in the list of trials, and as the best so far."""
         trial = tally.trial
         if tally.place is None:
@@ -282,8 +279,14 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.observer is not None:
             self.observer(trial)
 
-    def _fitted(self, params: dict[str, Any], data: "_Data") -> Any:
-        return clone(self.estimator).set_params(**params).fit(data.X, data.y, **data.priced)
+    def _fitted(self, params: dict[str, Any], data: "_Data", budget: Budget, *, is_last: bool) -> Any:
+        """Fit a setting; where the estimator knows a time limit, within what is left of the search or of all."""
+        model = clone(self.estimator).set_params(**params)
+        own = model.get_params(deep=False)
+        if "time_limit" in own:
+            model.set_params(time_limit=budget.limit(own["time_limit"], of_search=not is_last))
+        model.fit(data.X, data.y, **data.priced)
+        return model.set_params(time_limit=own["time_limit"]) if "time_limit" in own else model
 
     def _score(self, model: Any, data: "_Data") -> float:
         if self.scoring is None and data.costs is None:
@@ -305,25 +308,30 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
 
-    def _last_fit(self, trial: Trial, data: "_Data", order: NDArray[np.intp], budget: Budget) -> None:
-        """Fit the best setting to all rows, or to as many as the rest of the budget allows."""
-        y = data.y
-        size = budget.rows_allowed(self.trials_, trial, len(y))
-        if size <= trial.n_rows < len(y):
-            return
-        rows = np.arange(len(y)) if size == len(y) else np.sort(order[:size])
-        if len(np.unique(y[rows])) < len(self.classes_):
-            return
-        params = dict(trial.params)
-        limit = budget.seconds_left
-        if np.isfinite(limit) and "time_limit" in self.estimator.get_params(deep=False):
-            params["time_limit"] = max(limit, 0.1)
-        model = self._fitted(params, data.part(rows))
-        if "time_limit" in params and "time_limit" not in trial.params:
-            model.set_params(time_limit=self.estimator.time_limit)
-        budget.count(len(rows))
-        self._adopt(model, trial, len(rows))
-        self.complete_ = size == len(y)
+    def _last_fits(self, trial: Trial, data: "_Data", order: NDArray[np.intp], budget: Budget) -> None:
+        """Fit the best setting to all rows, or to more and more of them as the rest of the budget allows.
+
+        How the time grows with the rows is known better after each fit.
+        """
+        n, seen, last = len(data.y), list(self.trials_), trial
+        while True:
+            size = budget.rows_allowed(seen, last, n)
+            least = last.n_rows if last is trial else GROWN * last.n_rows
+            if size < n and size <= least:
+                return
+            rows = np.arange(n) if size == n else np.sort(order[:size])
+            if len(np.unique(data.y[rows])) < len(self.classes_):
+                return
+            started = time.perf_counter()
+            model = self._fitted(trial.params, data.part(rows), budget, is_last=True)
+            budget.count(len(rows))
+            if last is trial or getattr(model, "converged_", True):
+                self._adopt(model, trial, len(rows))
+                self.complete_ = size == n
+            if size == n:
+                return
+            last = replace(trial, n_rows=len(rows), seconds=time.perf_counter() - started)
+            seen.append(last)
 
     @available_if(lambda self: hasattr(self.estimator, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -364,52 +372,6 @@ class _Data:
         """Return some rows."""
         costs = None if self.costs is None else self.costs[rows]
         return _Data(_safe_indexing(self.X, rows), self.y[rows], costs)
-
-
-@dataclass(slots=True)
-class _Tally:
-    """A setting while it is judged: its scores so far, and its place in the list of trials."""
-
-    params: dict[str, Any]
-    n_rows: int = 0
-    scores: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    place: int | None = None
-
-    def add(self, n_rows: int, score: float, seconds: float) -> None:
-        """Count a fold."""
-        self.n_rows = max(n_rows, self.n_rows)
-        self.scores.append(float(score))
-        self.seconds.append(seconds)
-
-    @property
-    def trial(self) -> Trial:
-        """The setting as it stands; after a single fold nothing is known of the error."""
-        n = len(self.scores)
-        error = float(np.std(self.scores, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-        return Trial(self.params, self.n_rows, float(np.mean(self.scores)), error, float(np.mean(self.seconds)), n)
-
-
-def _ranked(trials: list[Trial], grid: list[dict[str, Any]]) -> list[Trial]:
-    """Return trials, the best first, by scores that neighbours on the grid have made smoother.
-
-    Those that fell out of a race are behind all that did not. The noise of a score over few folds is that of the
-    others over as many: the standard error of so few numbers is itself mostly noise.
-    """
-    errors = np.array([trial.error * np.sqrt(trial.folds) for trial in trials])
-    spread = float(np.nanmean(errors)) if np.isfinite(errors).any() else 0.0
-    noise = np.array([spread / np.sqrt(trial.folds) for trial in trials])
-    scores = smoothed([trial.params for trial in trials], np.array([t.score for t in trials]), noise, grid)
-    most = max(min(trial.folds, FOLDS) for trial in trials)
-    order = sorted(range(len(trials)), key=lambda at: (min(trials[at].folds, FOLDS) < most, -scores[at]))
-    return [trials[at] for at in order]
-
-
-def _averaged(old: Trial, new: Trial, number: int) -> Trial:
-    """Return the mean of `number` divisions into folds and a further one."""
-    score = (number * old.score + new.score) / (number + 1)
-    error = float(np.hypot(number * old.error, new.error) / (number + 1))
-    return replace(old, score=score, error=error, folds=old.folds + new.folds)
 
 
 def _sizes(first: int, y: NDArray) -> list[int]:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
@@ -34,6 +35,7 @@ from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.left_out import check_two_rows, deal, smallest_class
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
+from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
@@ -78,6 +80,10 @@ class MarginSearch(MarginClassifier):
         cross-validation, given as in scikit-learn.
     search_tol : float or None, default=1e-3
         Relative duality gap to which grid points are solved; None for the estimator's `tol`.
+    budget : str, int, float or None, default=None
+        What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
+        fits together. Every width gets an equal part, from the smallest C up; the best grid point that was
+        reached is then solved within the rest. None searches the whole grid.
     n_jobs : int or None, default=None
         Widths searched side by side.
     verbose : bool, default=False
@@ -119,6 +125,7 @@ class MarginSearch(MarginClassifier):
         gammas: Any = None,
         criterion: Any = "loo",
         search_tol: float | None = 1e-3,
+        budget: str | float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -127,6 +134,7 @@ class MarginSearch(MarginClassifier):
         self.gammas = gammas
         self.criterion = criterion
         self.search_tol = search_tol
+        self.budget = budget
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -147,6 +155,7 @@ class MarginSearch(MarginClassifier):
         -------
         self
         """
+        budget = Budget.given(self.budget)
         machine = MulticategorySVC() if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, MulticategorySVC):
             raise TypeError(f"estimator must be a MulticategorySVC, got {self.estimator!r}.")
@@ -164,9 +173,9 @@ class MarginSearch(MarginClassifier):
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
-        settings, data = machine._prepare(X, y, sample_weight, costs)
+        settings, data = steps.prepare(machine, X, y, sample_weight, costs)
         if isinstance(self.criterion, str):
-            data, _ = data.merged(pairwise=machine._is_pairwise())
+            data, _ = data.merged(pairwise=steps.is_pairwise(machine))
         coarse = settings
         if self.search_tol is not None:
             coarse = replace(settings, tol=max(settings.tol, float(self.search_tol)))
@@ -175,7 +184,8 @@ class MarginSearch(MarginClassifier):
         grid = _Grid(machine, data, self.criterion, Cs, coarse)
         kernels = self._kernels(machine, data)
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(grid.search_width)(kernel) for kernel in kernels
+            delayed(grid.search_width)(kernel, share)
+            for kernel, share in zip(kernels, budget.shares(len(kernels), self.n_jobs), strict=True)
         )
         widths = list(counted(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
         entries = [entry for width in widths for entry in width.entries]
@@ -183,7 +193,7 @@ class MarginSearch(MarginClassifier):
         if self.criterion == "gacv" and any(width.singular for width in widths):
             warn_of_singular_kernel()
         best = min(range(len(widths)), key=lambda at: (widths[at].rank, kernels[at].gamma))
-        winner = self._winner(machine, data, kernels[best], widths[best], settings)
+        winner = self._winner(machine, data, kernels[best], widths[best], budget.last(settings))
         keep_results(self, results, winner)
         copy_from(self, winner)
         return self
@@ -213,18 +223,18 @@ class MarginSearch(MarginClassifier):
         """Solve for the winner to the tolerance of a fit, and store it as if it had been fitted by itself."""
         winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
-        problem = HingeProblem(winner._gram(kernel, data.X, width.nystroem), losses, winner.fit_intercept)
+        problem = HingeProblem(steps.gram(winner, kernel, data.X, width.nystroem), losses, winner.fit_intercept)
         solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
-        winner._store(data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
+        steps.store(winner, data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
         winner.intercept_ = solution.point.intercept
-        winner._conclude(solution, settings.tol)
+        steps.conclude(winner, solution, settings.tol)
         return winner
 
     def _is_pairwise(self) -> bool:
-        return self.estimator is not None and self.estimator._is_pairwise()
+        return self.estimator is not None and steps.is_pairwise(self.estimator)
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 def _table(entries: list[dict[str, float]]) -> dict[str, Any]:
@@ -266,21 +276,22 @@ class _Grid:
     Cs: NDArray[np.float64]
     settings: Settings
 
-    def search_width(self, kernel: Kernel) -> _Width:
-        """Fit every C, from the smallest up, on one kernel matrix."""
-        machine, data = self.machine, self.data
+    def search_width(self, kernel: Kernel, share: Share) -> _Width:
+        """Fit every C, from the smallest up, on one kernel matrix, while its share of the budget lasts."""
+        machine, data, share = self.machine, self.data, share.begun()
         nystroem = None
         if machine.landmarks is not None:
             rng = check_random_state(machine.random_state)
             nystroem = NystroemMap(
                 kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
             )
-        gram = machine._gram(kernel, data.X, nystroem)
-        fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram)
+        gram = steps.gram(machine, kernel, data.X, nystroem)
+        fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram, share)
         entries: list[dict[str, float]] = []
         best = 0
         points: list[HingePoint] = []
-        for C, problem, solution in self._path(gram, np.arange(len(data.labels))):
+        Cs = self.Cs if fold_costs is None else self.Cs[: len(fold_costs)]
+        for C, problem, solution in self._path(gram, np.arange(len(data.labels)), Cs, share):
             started = time.perf_counter()
             if points and solution.point is points[-1]:
                 entry = entries[-1] | {"C": C}
@@ -295,11 +306,13 @@ class _Grid:
             points.append(solution.point)
             if entry["criterion"] < entries[best]["criterion"]:
                 best = len(entries) - 1
+            if fold_costs is None and share.is_spent:
+                break
         singular = self.criterion == "gacv" and is_singular(problem)
         return _Width(entries, best, points[best], nystroem, singular)
 
     def _path(
-        self, gram: Gram, rows: NDArray[np.intp]
+        self, gram: Gram, rows: NDArray[np.intp], Cs: NDArray[np.float64], share: Share
     ) -> Iterator[tuple[float, HingeProblem, Solution[HingePoint]]]:
         """Solve for every C on the training rows `rows`, whose kernel is `gram`, each fit from those before.
 
@@ -308,23 +321,26 @@ class _Grid:
         """
         costs, labels = self.data.example_costs[rows], self.data.labels[rows]
         before: tuple[float, Solution[HingePoint]] | None = None
-        for C in map(float, self.Cs):
+        for C in map(float, Cs):
             losses = hinge_losses(self.machine.loss, labels, C * costs)
             problem = HingeProblem(gram, losses, self.machine.fit_intercept)
             solution = None if before is None else _kept(problem, before[1].point, self.settings)
             if solution is None:
                 start = None if before is None else _enlarged(problem, before[1], C / before[0])
-                solution = self._solved(problem, C, start)
+                solution = self._solved(problem, C, start, share.within(self.settings))
+                share.count(len(rows))
             yield C, problem, solution
             before = C, solution
 
-    def _solved(self, problem: HingeProblem, C: float, start: HingePoint | None) -> Solution[HingePoint]:
+    def _solved(
+        self, problem: HingeProblem, C: float, start: HingePoint | None, settings: Settings
+    ) -> Solution[HingePoint]:
         """Solve for one C, and for all larger ones at once if no multiplier is at its bound."""
         solver = Portfolio()
-        solution = solver.solve(problem, self.settings, start=start)
+        solution = solver.solve(problem, settings, start=start)
         if not _is_inside(problem.losses, solution.point):
             return solution
-        tight = replace(self.settings, tol=self.settings.tol * C / float(self.Cs[-1]))
+        tight = replace(settings, tol=settings.tol * C / float(self.Cs[-1]))
         tighter = solver.solve(problem, tight, start=solution.point)
         return replace(tighter, seconds=solution.seconds + tighter.seconds)
 
@@ -370,17 +386,23 @@ class _Grid:
             scores[i] = to_rest @ smaller.coefficients(refit.dual) + refit.intercept
         return scores
 
-    def _cross_validate(self, gram: Gram) -> NDArray[np.float64]:
-        """Return the mean cost of the left-out folds for every C."""
+    def _cross_validate(self, gram: Gram, share: Share) -> NDArray[np.float64]:
+        """Return the mean cost of the left-out folds for every C, or for the smallest that all folds reached."""
         data = self.data
         folds = folds_of("criterion", self.criterion, data.X, data.labels)
         costs = np.zeros(len(self.Cs))
-        for train, test in folds:
+        for number, (train, test) in enumerate(folds):
+            part = share.part(len(folds) - number)
             everywhere = np.zeros((gram.n, data.n_classes))
-            for at, (_, problem, solution) in enumerate(self._path(restricted(gram, train), train)):
+            path = self._path(restricted(gram, train), train, self.Cs[: len(costs)], part)
+            for at, (_, problem, solution) in enumerate(path):
                 everywhere[train] = problem.coefficients(solution.point.dual)
                 scores = scores_at(gram, test, everywhere) + solution.point.intercept
                 costs[at] += data.example_costs[test, scores.argmax(axis=1)].sum()
+                if part.is_spent:
+                    costs = costs[: at + 1]
+                    break
+            share.count(part.counted)
         return costs / sum(data.weights[test].sum() for _, test in folds)
 
 

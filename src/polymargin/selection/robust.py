@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
 from polymargin.checks import check_positive_values, check_real
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
@@ -30,8 +31,12 @@ from polymargin.selection.folds import folds_of
 from polymargin.selection.multicategory import DEFAULT_WIDTHS, restricted, scores_at
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
+from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+
+LAST_DESCENT = 0.3
+"""Descent of a step of the folds that is the last, as a share of their tolerance."""
 
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 7, 2))
 
@@ -57,7 +62,12 @@ class RobustSearch(MarginClassifier):
     cv : int, CV splitter or iterable, default=5
         The folds, as in scikit-learn.
     search_tol : float or None, default=1e-2
-        Relative gap to which the folds are solved; None for the estimator's `tol`.
+        Relative gap to which the folds are solved; their DC algorithms end with the first step of a relative
+        descent below a part of it. None for the estimator's `tol`.
+    budget : str, int, float or None, default=None
+        What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
+        fits together. Every fold of every width gets an equal part, from the smallest C up; what all folds of a
+        width have tried counts. None tries the whole grid.
     n_jobs : int or None, default=None
         Folds of a width searched side by side.
     verbose : bool, default=False
@@ -102,6 +112,7 @@ class RobustSearch(MarginClassifier):
         truncations=None,
         cv=5,
         search_tol=1e-2,
+        budget=None,
         n_jobs=None,
         verbose=False,
     ):
@@ -111,6 +122,7 @@ class RobustSearch(MarginClassifier):
         self.truncations = truncations
         self.cv = cv
         self.search_tol = search_tol
+        self.budget = budget
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -131,6 +143,7 @@ class RobustSearch(MarginClassifier):
         -------
         self
         """
+        budget = Budget.given(self.budget)
         machine = RobustSVC() if self.estimator is None else clone(self.estimator)
         if not isinstance(machine, RobustSVC):
             raise TypeError(f"estimator must be a RobustSVC, got {self.estimator!r}.")
@@ -138,29 +151,41 @@ class RobustSearch(MarginClassifier):
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
         choices = self._truncations(machine)
-        settings = machine._check_arguments()
-        data = machine._training_set(X, y, sample_weight, costs=costs)
+        settings = steps.check_arguments(machine)
+        data = steps.training_set(machine, X, y, sample_weight, costs=costs)
         utility = utility_of_rows(
-            data, None if costs is not None else machine._utilities(data), machine.conversion
+            data, None if costs is not None else steps.utilities(machine, data), machine.conversion
         )
-        truncations = [clone(machine).set_params(truncation=s)._truncation(data.n_classes) for s in choices]
+        truncations = [steps.truncation(clone(machine).set_params(truncation=s), data.n_classes) for s in choices]
         if self.search_tol is not None:
             settings = replace(settings, tol=max(settings.tol, float(self.search_tol)))
         grid = _Grid(machine, data, utility, Cs, truncations, settings)
         folds = self._folds(data, y, _num_samples(X))
         kernels = self._kernels(machine, data)
+        parts = [(kernel, *fold) for kernel in kernels for fold in folds]
         runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(grid.judge)(kernel, train, test) for kernel in kernels for train, test in folds
+            delayed(grid.judge)(*part, share)
+            for part, share in zip(parts, budget.shares(len(parts), self.n_jobs), strict=True)
         )
-        shown = counted(runs, len(kernels) * len(folds), "folds", shown=bool(self.verbose))
+        shown = counted(runs, len(parts), "folds", shown=bool(self.verbose))
         weights = np.array([data.weights[test].sum() for _, test in folds])
         totals = np.array(list(shown)).reshape(len(kernels), len(folds), len(Cs), len(truncations))
         results = _table(totals, weights, Cs, [kernel.gamma for kernel in kernels], choices)
         best = results["params"][int(np.argmin(results["rank_test_score"]))]
-        winner = machine.set_params(**best).fit(X, y, sample_weight, costs=costs)
+        winner = self._fitted(machine.set_params(**best), budget, X, y, sample_weight, costs)
         keep_results(self, results, winner)
         copy_from(self, winner)
         return self
+
+    def _fitted(
+        self, winner: RobustSVC, budget: Budget, X: Any, y: Any, sample_weight: Any, costs: Any
+    ) -> RobustSVC:
+        """Fit the winner to all rows within what is left."""
+        own = winner.time_limit
+        winner.time_limit = budget.limit(own)
+        winner.fit(X, y, sample_weight, costs=costs)
+        winner.time_limit = own
+        return winner
 
     def _folds(self, data: TrainingSet, y: Any, n_samples: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Draw the folds over all rows, and keep those of positive weight."""
@@ -180,7 +205,7 @@ class RobustSearch(MarginClassifier):
         if not choices:
             raise ValueError("truncations must hold at least one, got none.")
         for truncation in choices:
-            clone(machine).set_params(truncation=truncation)._check_arguments()
+            steps.check_arguments(clone(machine).set_params(truncation=truncation))
         return choices
 
     def _kernels(self, machine: RobustSVC, data: TrainingSet) -> list[Kernel]:
@@ -202,10 +227,10 @@ class RobustSearch(MarginClassifier):
         ]
 
     def _is_pairwise(self) -> bool:
-        return self.estimator is not None and self.estimator._is_pairwise()
+        return self.estimator is not None and steps.is_pairwise(self.estimator)
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,30 +244,37 @@ class _Grid:
     truncations: list[float]
     settings: Settings
 
-    def judge(self, kernel: Kernel, train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the summed utility of the left-out rows for every C and truncation."""
+    def judge(
+        self, kernel: Kernel, train: NDArray[np.intp], test: NDArray[np.intp], share: Share
+    ) -> NDArray[np.float64]:
+        """Return the summed utility of the left-out rows for every C and truncation that the share allows."""
+        share = share.begun()
         gram = self._gram(kernel)
         of_train = restricted(gram, train)
         weighted = self.data.weights[test, None] * self.utility[test]
-        totals = np.empty((len(self.Cs), len(self.truncations)))
+        totals = np.full((len(self.Cs), len(self.truncations)), np.nan)
         everywhere = np.zeros((gram.n, self.data.n_classes))
         for at, truncation in enumerate(self.truncations):
-            for number, (problem, solution) in enumerate(self._path(of_train, train, truncation)):
+            part = share.part(len(self.truncations) - at)
+            for number, (problem, solution) in enumerate(self._path(of_train, train, truncation, part)):
                 everywhere[train] = problem.coefficients(solution.point)
                 F = scores_at(gram, test, everywhere) + solution.point.step.intercept
                 totals[number, at] = weighted[np.arange(len(test)), F.argmax(axis=1)].sum()
+                if part.is_spent:
+                    break
+            share.count(part.counted)
         return totals
 
     def _gram(self, kernel: Kernel) -> Gram:
         machine, data = self.machine, self.data
         if machine.landmarks is None:
-            return machine._gram(kernel, data.X, None)
+            return steps.gram(machine, kernel, data.X, None)
         rng = check_random_state(machine.random_state)
         points = draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
-        return machine._gram(kernel, data.X, NystroemMap(kernel, points))
+        return steps.gram(machine, kernel, data.X, NystroemMap(kernel, points))
 
     def _path(
-        self, gram: Gram, rows: NDArray[np.intp], truncation: float
+        self, gram: Gram, rows: NDArray[np.intp], truncation: float, share: Share
     ) -> Iterator[tuple[RobustProblem, Solution[RobustPoint]]]:
         """Solve for ascending C on the rows, each from the scores of the one before."""
         weighted = self.data.weights[rows, None] * self.utility[rows]
@@ -251,9 +283,12 @@ class _Grid:
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
             solver = convex_solver(problem) if solver is None else solver  # of the kernel alone
-            algorithm = DCAlgorithm(solver, self.machine.max_dc_iter)
+            algorithm = DCAlgorithm(
+                solver, self.machine.max_dc_iter, least_descent=LAST_DESCENT * self.settings.tol
+            )
             start = None if np.isneginf(truncation) else scores
-            solution = algorithm.solve(problem, self.settings, start=start)
+            solution = algorithm.solve(problem, share.within(self.settings), start=start)
+            share.count(len(rows))
             yield problem, solution
             scores = problem.reached(solution.point)[0]
 
@@ -265,10 +300,13 @@ def _table(
     gammas: list[float],
     truncations: list[Any],
 ) -> dict[str, Any]:
-    """Return the results from summed utilities (widths, folds, Cs, truncations) and the folds' summed weights."""
+    """Return the results from summed utilities (widths, folds, Cs, truncations) and the folds' summed weights.
+
+    Settings that not all folds have tried are NaN, and left out.
+    """
     mean = totals.sum(axis=1) / weights.sum()
     spread = (totals / weights[:, None, None]).std(axis=1)
-    places = [(g, c, s) for g in range(len(gammas)) for c in range(len(Cs)) for s in range(len(truncations))]
+    places = list(map(tuple, np.argwhere(np.isfinite(mean))))
     params = [{"C": float(Cs[c]), "gamma": float(gammas[g]), "truncation": truncations[s]} for g, c, s in places]
     order = sorted(
         range(len(places)), key=lambda at: (-mean[places[at]], places[at][1], places[at][0], places[at][2])

@@ -10,6 +10,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 from polymargin.arguments import ClassWeight, PenaltyName, SparseLoss
 from polymargin.checks import check_choice, check_flag, check_integer, check_positive_values, check_real
 from polymargin.costs import resolve_row_costs
+from polymargin.estimators import steps
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._sparse_machine import Machine, name_of, named_penalty
@@ -21,6 +22,7 @@ from polymargin.problems.sparse import SparseProblem
 from polymargin.selection.adaptive import ROUNDS, AdaptiveSearch, Candidate, Fold, grid_of, solve_path
 from polymargin.selection.folds import folds_of
 from polymargin.selection.results import copy_from, cv_results, keep_results
+from polymargin.selection.spending import Budget
 from polymargin.solvers.sparse.cutting_plane import largest_penalty_weight
 
 INITIAL_CS = tuple(4.0**power for power in range(-7, 3))
@@ -94,9 +96,9 @@ def sparse_path(
     check_integer("n_Cs", n_Cs, at_least=1)
     check_real("eps", eps, above=0.0, at_most=1.0)
     model = SparseSVC(**parameters)
-    settings, data, machine, penalty = model._prepare(X, y, sample_weight)
+    settings, data, machine, penalty = steps.prepare(model, X, y, sample_weight)
     _check_selects(machine, penalty)
-    weights = model._weights(machine, penalty, settings)
+    weights = steps.penalty_weights(model, machine, penalty, settings)
     penalty = penalty if weights is None else penalty.weighted(weights)
     problem = SparseProblem(machine.X, machine.losses, penalty)
     largest = largest_penalty_weight(problem)
@@ -161,6 +163,11 @@ class SparseSVCCV(SparseClassifier):
         Relative duality gap to reach, as in `SparseSVC`.
     max_iter : int, default=-1
         Limit of the rounds of cuts of one solution; -1 for none.
+    budget : str, int, float or None, default=None
+        What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
+        fits together. Every fold of every candidate gets an equal part of what is left, from the smallest C up;
+        C that every fold has reached count, and no further candidate is begun when the budget is spent. None
+        solves all paths to their end.
     n_jobs : int or None, default=None
         Folds solved side by side.
     verbose : bool, default=False
@@ -218,6 +225,7 @@ class SparseSVCCV(SparseClassifier):
         class_weight: ClassWeight = None,
         tol: float = 1e-8,
         max_iter: int = -1,
+        budget: str | float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -236,6 +244,7 @@ class SparseSVCCV(SparseClassifier):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.budget = budget
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -261,6 +270,7 @@ class SparseSVCCV(SparseClassifier):
         -------
         self
         """
+        budget = Budget.given(self.budget)
         settings = self._settings()
         self._check_parameters()
         data = self._training_set(X, y, sample_weight, costs=costs)
@@ -277,6 +287,7 @@ class SparseSVCCV(SparseClassifier):
             _ascending(INITIAL_CS if self.initial_Cs is None else self.initial_Cs, "initial_Cs"),
             np.geomspace(1.0, self.eps, self.n_Cs),
             settings,
+            budget,
             self.n_jobs,
             self.verbose,
         )
@@ -300,12 +311,17 @@ class SparseSVCCV(SparseClassifier):
         adaptive = self.adaptive
         if adaptive == "auto" and not penalty.takes_weights:
             adaptive = False
+        n_rounds = 0 if not adaptive else 1 if adaptive is True else ROUNDS
+        if n_rounds:
+            machine.check_weighted(penalty, adaptive)
+        search.candidates_left = n_rounds + bool(n_rounds) + (adaptive in (False, "auto"))
         plain = [search.plain()] if adaptive in (False, "auto") else []
-        if not adaptive:
+        if not n_rounds or (plain and search.budget.searched()):
             return plain, plain
-        machine.check_weighted(penalty, adaptive)
         rounds = [search.initial()]
-        for _ in range(1 if adaptive is True else ROUNDS):
+        for _ in range(n_rounds):
+            if search.budget.searched() and (plain or len(rounds) > 1):
+                break
             rounds.append(search.after(rounds[-1]))
         return plain + rounds, plain + (rounds[1:] if adaptive == "auto" else rounds[-1:])
 
@@ -372,7 +388,7 @@ class SparseSVCCV(SparseClassifier):
         winner.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             winner.feature_names_in_ = self.feature_names_in_
-        winner._conclude(solution, self.tol)
+        steps.conclude(winner, solution, self.tol)
         return winner
 
 

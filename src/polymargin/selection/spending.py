@@ -2,19 +2,24 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from polymargin.checks import check_real
+from polymargin.solvers.contract import Settings
 
 GROWTH = 2.0
 """Exponent by which the time of a fit is taken to grow with the rows where that was not seen yet."""
 
 FINAL_SHARE = 0.4
 """Part of a budget that is kept for the last fit."""
+
+SHORTEST = 0.1
+"""Seconds that a last fit gets where a budget is spent."""
 
 _SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)\s*")
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -70,6 +75,11 @@ class Budget:
             return cls(parse_seconds(budget), np.inf, clock, clock())
         return cls(np.inf, check_real("budget", budget, above=0.0), clock, clock())
 
+    @classmethod
+    def given(cls, budget: Any) -> "Budget":
+        """Return the same, or a budget without end for None."""
+        return cls(np.inf, np.inf, time.perf_counter, time.perf_counter()) if budget is None else cls.of(budget)
+
     @property
     def seconds_left(self) -> float:
         """Seconds until the end; infinite where work is counted."""
@@ -87,6 +97,32 @@ class Budget:
     def searched(self) -> bool:
         """Tell whether the search has had its part, so that the rest is for the last fit."""
         return self._spent_share() >= 1.0 - FINAL_SHARE
+
+    @property
+    def seconds_of_search(self) -> float:
+        """Seconds until the search has had its part."""
+        return self.seconds_left - (FINAL_SHARE * self.seconds if np.isfinite(self.seconds) else 0.0)
+
+    def shares(self, n_parts: int, n_jobs: int | None = None, *, of: float = 1.0) -> Iterator["Share"]:
+        """Yield what each part of a search may spend of all that is left to the search, or `of` a part of it.
+
+        Time that a part has left is for those after it; counted rows are divided beforehand, so that a search can
+        be repeated exactly, whatever runs at once.
+        """
+        at_once = min(effective_n_jobs(n_jobs), n_parts)
+        rows = max((1.0 - FINAL_SHARE) * self.rows - self.counted, 0.0) * of / n_parts
+        ends = self.clock() + max(self.seconds_of_search, 0.0) * of
+        for left in range(n_parts, 0, -1):
+            yield Share(max(ends - self.clock(), 0.0) * min(at_once, left) / left, rows)
+
+    def limit(self, own: float | None, *, of_search: bool = False) -> float | None:
+        """Return the time limit of a fit whose own is given: what is left, of the search or of all."""
+        left = max(self.seconds_of_search if of_search else self.seconds_left, SHORTEST)
+        return own if own is not None and own <= left else (left if np.isfinite(left) else own)
+
+    def last(self, settings: Settings) -> Settings:
+        """Return settings with which the last fit ends with the budget, or a moment later."""
+        return _ending(settings, max(self.seconds_left, SHORTEST))
 
     def _spent_share(self) -> float:
         return max(
@@ -114,3 +150,51 @@ class Budget:
             growth = float(np.clip(measured, 1.0, 3.0))
         allowed = best.n_rows * (max(self.seconds_left, 0.0) / best.seconds) ** (1.0 / growth)
         return int(min(n_rows, allowed))
+
+
+@dataclass(slots=True)
+class Share:
+    """What one part of a search may spend; its time begins with the part, perhaps in another process."""
+
+    seconds: float
+    rows: float
+    counted: int = 0
+    ends: float = np.inf
+
+    def begun(self) -> "Share":
+        """Return the share with its clock started."""
+        return replace(self, ends=time.perf_counter() + self.seconds)
+
+    def count(self, n_rows: int) -> None:
+        """Count the rows given to a fit."""
+        self.counted += n_rows
+
+    def part(self, n_left: int) -> "Share":
+        """Return the part of the first of `n_left` equal pieces of what is left, which begins now."""
+        now = time.perf_counter()
+        return Share(
+            self.seconds, (self.rows - self.counted) / n_left, 0, now + max(self.ends - now, 0.0) / n_left
+        )
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing more is to begin."""
+        return self.counted >= self.rows or time.perf_counter() >= self.ends
+
+    def within(self, settings: Settings) -> Settings:
+        """Return settings that end a fit with the share."""
+        return replace(settings, until=min(settings.until, self.ends))
+
+
+def middle_first(n: int) -> list[int]:
+    """Return the positions of a grid from its middle outwards, for searches that may end early.
+
+    >>> middle_first(5)
+    [2, 1, 3, 0, 4]
+    """
+    return sorted(range(n), key=lambda at: abs(2 * at - (n - 1)))
+
+
+def _ending(settings: Settings, seconds: float) -> Settings:
+    """Return settings that end so many seconds from now."""
+    return replace(settings, until=min(settings.until, time.perf_counter() + seconds))

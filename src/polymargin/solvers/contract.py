@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from polymargin.problems.certificate import Certificate
-from polymargin.solvers.effort import RATES, Kind
+from polymargin.solvers.effort import RATES, Kind, Operations
 from polymargin.solvers.trace import Trace, TraceRow
 from polymargin.solvers.watch import Watch, current_watch
 
@@ -63,7 +63,7 @@ class Settings:
     work: float | None = None
     remainder: float = 0.5
     judged_after: float = 0.2
-    hopeless: float = 3.0
+    hopeless: float = 1.5
     until: float = math.inf
 
     def started(self) -> "Settings":
@@ -250,6 +250,10 @@ class Progress:
     def count(self, kind: Kind, operations: float) -> None:
         """Count operations of a kind."""
         self.work += RATES.seconds(kind, operations)
+
+    def count_all(self, operations: Operations) -> None:
+        """Count operations of several kinds."""
+        self.work += RATES.work(operations)
 
     def record(self, primal: float, dual: float) -> Record:
         """Note the objectives of the current iteration and show them to the observer."""

@@ -10,7 +10,9 @@ from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Literal
 
-Kind = Literal["sweep", "product", "factor", "entry"]
+Kind = Literal["sweep", "product", "factor", "entry", "call"]
+Operations = dict[Kind, float]
+"""How many of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,22 @@ class Rates:
     product : of products of matrices (BLAS).
     factor : of factorisations (LAPACK) of matrices of some hundred rows.
     entry : entries of tables over examples and classes that a NumPy expression visits.
+    call : calls of NumPy functions, however small their arrays are: most of what small problems take.
     """
 
     sweep: float
     product: float
     factor: float
     entry: float
+    call: float
 
     def seconds(self, kind: Kind, operations: float) -> float:
         """Return about how long one core takes for so many operations of a kind."""
         return operations / getattr(self, kind)
+
+    def work(self, operations: Operations) -> float:
+        """Return about how long one core takes for all these operations."""
+        return sum(self.seconds(kind, number) for kind, number in operations.items())
 
 
 def stored_rates() -> Rates:

@@ -5,7 +5,7 @@ tried first; one that has done its share of work without reaching the tolerance 
 the best point. Block descent, whose number of sweeps nobody can foretell, is first given as much work as the
 cheapest of the others would take: so it never costs more than twice the better choice, and often a tenth.
 On a kernel matrix the decomposition runs in slices, and its pace tells what it would still take: a method that is
-expected to take less has its turn.
+expected to take less, or no more than was done already, has its turn.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,22 @@ from scipy import sparse
 from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
 from polymargin.problems.hinge import HingeProblem, polyhedral
 from polymargin.solvers.contract import Solver
-from polymargin.solvers.effort import RATES, Rates
-from polymargin.solvers.hinge import active_set, decomposition, feature_newton, kernel_interior, splitting
+from polymargin.solvers.effort import RATES, Operations, Rates
+from polymargin.solvers.hinge import (
+    active_set,
+    block_descent,
+    decomposition,
+    feature_newton,
+    kernel_interior,
+    splitting,
+)
 from polymargin.solvers.hinge.active_set import ActiveSet, FaceSettings, operations_of_face
-from polymargin.solvers.hinge.block_descent import BlockDescent
+from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings
 from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings, whole_matrix
 from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings
 from polymargin.solvers.hinge.general import GeneralNewton
-from polymargin.solvers.hinge.interior_point import InteriorPoint, operations_per_iteration
+from polymargin.solvers.hinge.interior_point import InteriorPoint, Size, operations_per_iteration
 from polymargin.solvers.hinge.kernel_interior import (
     InsidePoint,
     KernelInteriorPoint,
@@ -52,57 +59,65 @@ class Policy:
 
     Attributes
     ----------
-    small_rows, small_gain : rows up to which the kernel matrix is formed whatever the features, as Newton's method
-        on faces ends in rounding error there; methods on features that are expected to take less than this part of
-        its work run first.
+    small_rows : rows up to which the kernel matrix is formed whatever the features, as Newton's method on faces
+        ends in rounding error there.
     gram_rows : rows up to which it may be formed at all.
     newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
-    descent_sweeps : that block descent is expected to need on easy problems.
-    working_set_passes : passes of the decomposition's steps over the kernel matrix, per class.
-    newton_steps, newton_products, newton_entries : steps of the proximal Newton method, all its products with the
-        features, and all its passes over examples and classes.
+    descent_sweeps, descent_share : sweeps that block descent is expected to need on easy problems; the part of the
+        work of the cheapest other method that it is given: on losses that see single scores, of which most need
+        thousands of sweeps, and on others.
+    working_set_passes : passes of the decomposition's steps over the kernel matrix, per class, for losses that see
+        single scores and for others.
+    newton_steps, newton_products, newton_entries, newton_calls : steps of the proximal Newton method, all its
+        products with the features, all its passes over examples and classes, and the calls of a step.
     patience : how often its predicted work a method may do.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
+    first_steps : steps per example in the first slice, where splitting may be the better choice.
     judged_after, pace_rounds : iterations after which its pace is believed, and the rounds that tell it.
     tail : how often what the decomposition promises it takes: it becomes slower towards the end.
     near : relative gap from which on Newton steps on faces are tried.
     faces : that they visit, about.
     faces_gain : how often their work the decomposition must still have to do.
-    shortest_faces : work that they may do whatever was done before them.
+    shortest_faces : work that they, and an interior point on a root, may do whatever was done before them.
     polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least.
     beyond : part of the tolerance that they go to; they go to `exact` for tolerances of at most `fine`.
     exact : relative gap beyond which there is nothing but rounding error.
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
-    exact_rows, cheap : rows, and work of Newton steps, up to which they end all without splitting.
-    free_to_split : free variables per example from which on splitting, which moves all of them, is considered.
+    cheap : work that Newton steps may do behind an interior point.
+    free_to_split : free variables per example from which on splitting, which moves all of them, is considered
+        unless Newton steps on their face are cheaper.
+    split_after : part of the work of splitting after which it is tried whatever the decomposition's pace.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
     kernel_interior_tol : gap that the interior point on the matrix itself reaches in good time.
     kernel_interior_share : part of its work that must have been done before it is tried.
-    decomposition, active_set, splitting, kernel_interior, feature_newton, interior_point : of the methods.
+    decomposition, active_set, splitting, kernel_interior, feature_newton, interior_point, block_descent : of the
+        methods.
     rates : of operations.
     """
 
     small_rows: int = 500
-    small_gain: float = 0.3
     gram_rows: int = 5000
     newton_features: int = 1500
     interior_unknowns: int = 1000
-    interior_iterations: tuple[int, int] = (18, 42)
+    interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
-    working_set_passes: float = 30.0
+    descent_share: tuple[float, float] = (0.25, 0.7)
+    working_set_passes: tuple[float, float] = (30.0, 8.0)
     newton_steps: int = 80
     newton_products: float = 640.0
     newton_entries: float = 1500.0
+    newton_calls: int = 400
     patience: float = 2.5
     shortest: float = 0.1
     slice_share: float = 0.1
     shortest_slice: float = 1e-3
+    first_steps: int = 2
     judged_after: int = 4
     pace_rounds: int = 6
     tail: float = 2.0
@@ -117,9 +132,9 @@ class Policy:
     exact: float = 1e-12
     far_walk: int = 10
     coarse: float = 1e-3
-    exact_rows: int = 1000
     cheap: float = 0.1
     free_to_split: float = 3.0
+    split_after: float = 0.3
     split_share: float = 0.25
     root_unknowns: int = 2500
     root_iterations: int = 20
@@ -132,6 +147,7 @@ class Policy:
     kernel_interior: KernelInteriorSettings = kernel_interior.DEFAULTS
     feature_newton: FeatureNewtonSettings = feature_newton.DEFAULTS
     interior_point: InteriorSettings = INTERIOR
+    block_descent: DescentSettings = block_descent.DEFAULTS
     rates: Rates = RATES
 
     def chosen(self, solver: Any, problem: HingeProblem) -> Solver | None:
@@ -170,34 +186,35 @@ class Policy:
         if chosen is not None:
             yield Stage(chosen, on_matrix=chosen.name in ON_MATRIX)
         elif Decomposition().accepts(problem) is True and self._is_small(problem):
-            for stage in self._much_cheaper(problem):
-                yield stage
-                if state.is_within:
-                    break
+            yield from self._turns(state, self._small_routes(problem))
             yield from self._stages_on_matrix(state)
         else:
-            for stage in self.routes(problem):
-                if stage.on_matrix:
-                    most = inf if stage.budget is None else state.work + stage.budget
-                    yield from self._stages_on_matrix(state, most)
-                else:
-                    yield stage
-                if state.is_within:
-                    return
+            yield from self._turns(state, self.routes(problem))
+
+    def _turns(self, state: State, routes: Sequence[Stage]) -> Iterator[Stage]:
+        """Name one method after the other until one reaches the tolerance."""
+        for stage, following in zip(routes, (*routes[1:], None), strict=False):
+            if stage.on_matrix:
+                most = inf if stage.budget is None else state.work + stage.budget
+                rival = None if following is None else following.predicted
+                yield from self._stages_on_matrix(state, most, inf if rival is None else rival)
+            else:
+                yield stage
+            if state.is_within:
+                return
 
     def _is_small(self, problem: HingeProblem) -> bool:
         return not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows
 
-    def _much_cheaper(self, problem: HingeProblem) -> Sequence[Stage]:
-        """Return the methods on features that are expected to take far less than those on the matrix."""
+    def _small_routes(self, problem: HingeProblem) -> Sequence[Stage]:
+        """Return what is tried before the methods on the matrix have no limit any more."""
         if not isinstance(problem.gram, FeatureGram):
             return ()
-        on_matrix = self._work_on_matrix(problem)
-        others = [stage for stage in self._candidates(problem) if not stage.on_matrix]
-        if not problem.losses.sees_single_scores:
-            others.append(Stage(BlockDescent(), self._sweeps(problem), on_matrix))
-        cheaper = [stage for stage in others if (stage.predicted or 0.0) < self.small_gain * on_matrix]
-        return sorted(cheaper, key=lambda stage: stage.predicted or 0.0)
+        kinds = (Decomposition.name, InteriorPoint.name)
+        others = [stage for stage in self._by_work(problem) if stage.method.name in kinds]
+        descent = self._descent(problem, others[0].predicted or 0.0)
+        is_cheapest = (descent.predicted or 0.0) < (others[0].predicted or 0.0)
+        return (descent, *others) if is_cheapest else others
 
     def routes(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods for a problem, in the order in which to try them; the last has no limit."""
@@ -213,26 +230,27 @@ class Policy:
             return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
         if self._is_small(problem):
             return ()
-        others = sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
-        if not others:
-            return (Stage(BlockDescent()),)
-        if problem.losses.sees_single_scores:  # block descent needs thousands of sweeps
-            return others
-        share = max(others[0].predicted or 0.0, self.shortest)
-        return Stage(BlockDescent(), self._sweeps(problem), share), *others, Stage(BlockDescent())
+        others = self._by_work(problem)
+        to_the_end = Stage(BlockDescent(tuning=self.block_descent))
+        return *(self._descent(problem, stage.predicted or 0.0) for stage in others[:1]), *others, to_the_end
 
-    def _sweeps(self, problem: HingeProblem) -> float:
-        """Return the work of block descent on easy problems."""
-        k = problem.losses.n_classes
-        return self.rates.seconds("sweep", 2.0 * self.descent_sweeps * _stored(problem) * k)
+    def _descent(self, problem: HingeProblem, rival: float) -> Stage:
+        """Return block descent with what it takes on easy problems, and a part of the work of a rival at most."""
+        k, calls = problem.losses.n_classes, self.block_descent.epoch_calls
+        sweep = self.rates.work({"sweep": 2.0 * _stored(problem) * k, "call": calls})
+        share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
+        return Stage(BlockDescent(tuning=self.block_descent), self.descent_sweeps * sweep, share * rival)
 
     def _work_on_matrix(self, problem: HingeProblem) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
         n, k = problem.losses.n_examples, problem.losses.n_classes
         gram = self.rates.seconds("product", float(n) * _stored(problem))
         if not problem.losses.sees_single_scores or n * (k - 1) <= self.root_unknowns:
-            return gram + self._passes(n, k)
-        return gram + 2.0 * self.rates.seconds("product", operations_to_solve(n, k, self.kernel_interior))
+            return gram + self.tail * self._passes(problem)
+        return gram + 2.0 * self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+
+    def _by_work(self, problem: HingeProblem) -> Sequence[Stage]:
+        return sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
 
     def _candidates(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the features, with their work."""
@@ -241,42 +259,58 @@ class Policy:
         found: list[tuple[Solver, float]] = []
         falls_apart = single and p <= self.newton_features
         if falls_apart or (p + 1) * (k - 1) <= self.interior_unknowns:
-            once = self._interior_iteration(n, p + 1, k, single=single)
-            found.append(
-                (InteriorPoint(tuning=self.interior_point), self.interior_iterations[0 if single else 1] * once)
-            )
+            iterations = self.interior_iterations[0 if single else 1]
+            work = iterations * self._interior_iteration(problem, p + 1)
+            found.append((InteriorPoint(tuning=self.interior_point), work))
         if n <= self.gram_rows:
             found.append((Decomposition(self.decomposition), self._work_on_matrix(problem)))
         if p <= min(n, self.newton_features):
             rows = min(n, self.feature_newton.sampled_rows(p))
-            products = self.newton_products * _stored(problem) * k + self.newton_steps * k * float(rows) * p**2
-            factors = self.newton_steps * k * p**3 / 3.0
-            work = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
-            work += self.rates.seconds("entry", self.newton_entries * n * k)
-            found.append((FeatureNewton(self.feature_newton), work))
-        return [
-            Stage(method, work, max(self.patience * work, self.shortest), on_matrix=method.name in ON_MATRIX)
-            for method, work in found
-        ]
+            newton: Operations = {
+                "product": self.newton_products * _stored(problem) * k
+                + self.newton_steps * k * float(rows) * p**2,
+                "factor": self.newton_steps * k * p**3 / 3.0,
+                "entry": self.newton_entries * n * k,
+                "call": self.newton_steps * self.newton_calls,
+            }
+            found.append((FeatureNewton(self.feature_newton), self.rates.work(newton)))
+        return [self._stage(method, work) for method, work in found]
 
-    def _interior_iteration(self, n: int, p: int, k: int, *, single: bool) -> float:
-        products, factors = operations_per_iteration(n, p, k, k if single else k * (k - 1) // 2)
-        once = self.rates.seconds("product", products) + self.rates.seconds("factor", factors)
-        return once + self.rates.seconds(
-            "entry", self.interior_point.entries_visited * (2.0 if single else 1.0) * n * k
-        )
+    def _stage(self, method: Solver, work: float) -> Stage:
+        """Return a method with its budget; what the decomposition takes is not known well enough for patience."""
+        on_matrix = method.name in ON_MATRIX
+        budget = work if on_matrix else max(self.patience * work, self.shortest)
+        return Stage(method, work, budget, on_matrix=on_matrix)
 
-    def _passes(self, n: int, k: int) -> float:
+    def _interior_iteration(self, problem: HingeProblem, p: int) -> float:
+        """Return the work of an iteration of an interior point on p features, the constant included."""
+        losses, tuning = problem.losses, self.interior_point
+        n, k, is_simplex = losses.n_examples, losses.n_classes, losses.shape == "simplex"
+        atoms = k if losses.sees_single_scores else k * (k - 1) // 2
+        is_compiled = is_simplex and p <= tuning.product_features
+        size = Size(n, p, k, atoms, n * k if is_simplex else 2 * n * k, is_compiled)
+        return self.rates.work(operations_per_iteration(size, tuning))
+
+    def _passes(self, problem: HingeProblem) -> float:
         """Return the work of the decomposition, about."""
-        return self.rates.seconds("sweep", self.working_set_passes * n**2 * k)
+        losses, calls = problem.losses, self.judged_after * self.decomposition.round_calls
+        passes = self.working_set_passes[0 if losses.sees_single_scores else 1]
+        return self.rates.work({"sweep": passes * losses.n_examples**2 * losses.n_classes, "call": calls})
 
-    def _stages_on_matrix(self, state: State, most: float = inf) -> Iterator[Stage]:
-        """Name methods on the kernel matrix until the tolerance is reached, or so much work is done."""
-        while state.work < most:
+    def _stages_on_matrix(self, state: State, most: float = inf, rival: float = inf) -> Iterator[Stage]:
+        """Name methods on the kernel matrix until the tolerance is reached, or so much work is done.
+
+        They are left as soon as what is still to do takes longer than a rival.
+        """
+        while state.work < most and not (self._has_pace(state) and state.work_to_go(self.exact) > rival):
             stage = self._polish(state) if state.is_within else self._stage_on_matrix(state)
             if stage is None:
                 return
             yield replace(stage, on_matrix=True)
+
+    def _has_pace(self, state: State) -> bool:
+        """Tell whether the pace of the decomposition is known."""
+        return not state.is_within and len(state.trail) >= self.judged_after
 
     def _stage_on_matrix(self, state: State) -> Stage | None:
         """Return what to try next; None where rounding allows no more."""
@@ -285,9 +319,10 @@ class Policy:
             return min(offers, key=lambda stage: stage.predicted or 0.0)
         if state.stagnation.is_stuck:
             return None
-        n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
-        budget = max(self.slice_share * state.work, self.shortest_slice)
-        return Stage(Decomposition(self.decomposition), self._passes(n, k), budget, goes_on=True)
+        budget, tuning = max(self.slice_share * state.work, self.shortest_slice), self.decomposition
+        if not state.trail and self._is_lee(state):
+            tuning = replace(tuning, steps_per_example=min(tuning.steps_per_example, self.first_steps))
+        return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 
     def _polish(self, state: State) -> Stage | None:
         """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
@@ -308,11 +343,11 @@ class Policy:
         if state.tol >= self.coarse and self._is_large_lee(state):
             return None
         predicted, spent = self._work_of_faces(state), state.work_since(ActiveSet.name)
-        came_from_inside = state.last == InteriorPoint.name
-        pays = self.faces_gain * predicted <= state.work_to_go(self.exact)
-        if not came_from_inside and (predicted > max(spent, self.shortest_faces) or not pays):
-            return None
-        return self._faces(state, predicted, max(spent, self.cheap))
+        if state.last == InteriorPoint.name:
+            return self._faces(state, predicted, max(spent, self.cheap))
+        most, has_pace = max(spent, self.shortest_faces), len(state.trail) > 1
+        pays = has_pace and self.faces_gain * predicted <= state.work_to_go(self.exact)
+        return self._faces(state, predicted, self.patience * predicted) if pays and predicted <= most else None
 
     def _faces(self, state: State, predicted: float, budget: float) -> Stage:
         tol = self.beyond * state.tol if state.tol > self.fine else self.exact
@@ -325,21 +360,20 @@ class Policy:
         losses, (free, rows) = polyhedral(state.problem.losses, "The size of a face"), state.face()
         if free > self.active_set.max_free and not is_classwise(losses, free, max(rows, 1)):
             return inf
-        counted = operations_of_face(losses, free, max(rows, 1), self.active_set)
-        return self.faces * sum(self.rates.seconds(kind, operations) for kind, operations in counted.items())
+        return self.faces * self.rates.work(operations_of_face(losses, free, max(rows, 1), self.active_set))
 
     def _split(self, state: State) -> Stage | None:
-        """Return splitting, once, if it takes no more than the decomposition has still to take."""
-        if state.has_run(Splitting.name) or len(state.trail) < self.judged_after or not self._is_lee(state):
+        """Return splitting, once, if it takes no more than the decomposition has taken or has still to take."""
+        if state.has_run(Splitting.name) or not state.trail or not self._is_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
         free, rows = state.face()
-        ends_exactly = n <= self.exact_rows and self._work_of_faces(state) <= self.cheap
-        if free < self.free_to_split * rows or ends_exactly:
+        predicted = sum(map(self.rates.work, operations_to_split(n, k, state.tol, self.splitting)))
+        if free < self.free_to_split * rows or self._work_of_faces(state) <= predicted:
             return None
-        predicted = self.rates.seconds("product", operations_to_split(n, k, state.tol, self.splitting))
         limit = state.progress.settings.time_limit
-        most = self.tail * state.work_to_go(self.exact)
+        to_come = self.tail * state.work_to_go(self.exact) if self._has_pace(state) else 0.0
+        most = max(to_come, state.work / self.split_after)
         if predicted > (most if limit is None else min(most, self.split_share * limit)):
             return None
         return Stage(Splitting(self.splitting), predicted, self.patience * predicted)
@@ -351,7 +385,7 @@ class Policy:
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
         is_judged = state.has_run(ActiveSet.name) or state.progress.iteration >= self.judged_after
         if self._is_large_lee(state):
-            predicted = self.rates.seconds("product", operations_to_solve(n, k, self.kernel_interior))
+            predicted = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
             is_due = self.kernel_interior_share * predicted <= state.work
             pays = is_judged and is_due and predicted <= self.tail * state.work_to_go(self.exact)
             if not (pays or isinstance(state.start, InsidePoint)):  # what one has left is a start for the next
@@ -360,9 +394,8 @@ class Policy:
             return Stage(method, predicted, None, tol=tol, from_inside=True)
         if n * (k - 1) > self.root_unknowns or not is_judged:
             return None
-        single = state.problem.losses.sees_single_scores
-        predicted = self.root_iterations * self._interior_iteration(n, n + 1, k, single=single)
-        if predicted > min(max(state.work, self.cheap), self.tail * state.work_to_go(self.exact)):
+        predicted = self.root_iterations * self._interior_iteration(state.problem, n + 1)
+        if predicted > min(max(state.work, self.shortest_faces), self.tail * state.work_to_go(self.exact)):
             return None
         root = InteriorPoint(kernel_root(state.on_matrix.gram), self.interior_point)
         return Stage(root, predicted, None, tol=self.root_tol, from_inside=True)

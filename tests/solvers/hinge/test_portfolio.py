@@ -9,6 +9,7 @@ from polymargin import MulticategorySVC
 from polymargin.gram import DenseGram, FeatureGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
 from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
@@ -89,12 +90,23 @@ def test_a_method_without_progress_is_left_and_the_trace_shows_it():
     assert [record.iteration for record in records] == sorted(record.iteration for record in records)
 
 
-def test_block_descent_gets_no_more_than_the_others_would_take():
-    problem = machine("crammer", *separable())
+@pytest.mark.parametrize("loss", LOSSES)
+def test_block_descent_gets_no_more_than_the_others_would_take(loss):
+    problem = machine(loss, *separable())
     first, *others, last = Policy().routes(problem)
     assert first.method.name == last.method.name == "block_descent"
     assert last.budget is None
-    assert first.budget == pytest.approx(max(min(stage.predicted for stage in others), Policy().shortest))
+    share = Policy().descent_share[0 if loss == "lee" else 1]
+    assert first.budget == pytest.approx(share * min(stage.predicted for stage in others))
+
+
+def test_small_problems_are_judged_by_what_their_calls_take():
+    """Block descent has next to no operations here, but would need hundreds of epochs."""
+    problem = machine("weston", *separable(60, 4, 3), C=100.0)
+    alone = BlockDescent().solve(problem, Settings(1e-3))
+    rows = Portfolio().solve(problem, Settings(1e-3)).trace
+    assert sum(row.iterations for row in rows if row.method == BlockDescent.name) < 0.5 * alone.n_iter
+    assert alone.trace[0].work > alone.n_iter * RATES.seconds("call", Policy().block_descent.epoch_calls)
 
 
 def methods(problem, policy, tol=1e-6):
@@ -106,7 +118,7 @@ def test_small_problems_and_kernels_go_to_the_matrix():
     problem = machine("lee", X, labels)
     kernel = replace(problem, gram=DenseGram(X @ X.T))
     on_matrix = {"decomposition", "active_set", "splitting", "kernel_interior"}
-    assert set(methods(problem, Policy())) <= on_matrix
+    assert methods(problem, Policy())[-1] in on_matrix
     assert set(methods(kernel, Policy(small_rows=0))) <= on_matrix
     assert not set(methods(problem, Policy(small_rows=0, gram_rows=0))) & on_matrix
 
@@ -119,7 +131,7 @@ def test_methods_on_the_matrix_take_turns(loss):
     policies = {
         "patient": Policy(near=0.0, judged_after=10**6, polish_share=0.0, shortest_polish=0.0),
         "newton": Policy(judged_after=10**6, faces_gain=0.0),
-        "interior": Policy(near=0.0, judged_after=1, shortest_slice=1e-9),
+        "interior": Policy(near=0.0, judged_after=1, shortest_slice=1e-9, shortest_faces=1.0),
     }
     found = {name: Portfolio(policy=policy).solve(problem, Settings(1e-7)) for name, policy in policies.items()}
     assert [row.method for row in found["patient"].trace] == ["decomposition"]

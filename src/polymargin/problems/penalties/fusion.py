@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.coding import class_pairs
+from polymargin.cuts import steepest_cuts
 from polymargin.problems.penalties.penalty import Atoms, Penalty, PriceRule, sum_of_atoms
 
-_CHUNK_ENTRIES = 4_000_000
+MOST_LISTED_CLASSES = 12
+"""Classes up to which a walk along C gets a table of all their sets."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,6 @@ class FusionPenalty(Penalty):
     """
 
     takes_weights: ClassVar[bool] = True
-    most_weighted_classes: ClassVar[int | None] = 12  # all sets of classes are tried
     weights: NDArray[np.float64] | None = None
 
     def value(self, coef: NDArray[np.float64]) -> float:
@@ -41,7 +42,7 @@ class FusionPenalty(Penalty):
     def polars(self, G: NDArray[np.float64], *, above: float = 1.0) -> NDArray[np.float64]:
         """``max_S |sum_{k in S} gbar_k| / F(S)`` with gbar the centred g.
 
-        Unit weights: S is a prefix of the descending order. Otherwise all S are tried, but only for variables
+        Unit weights: S is a prefix of the descending order. Otherwise minimum cuts find it, but only for variables
         whose bound ``unit polar / min tau`` is greater than `above`; for the others the bound is returned.
         """
         unit = self._prefix_ratios(np.sort(G, axis=0)[::-1]).max(axis=0)
@@ -50,7 +51,7 @@ class FusionPenalty(Penalty):
         polars = unit / self.weights.min(axis=0)
         suspects = np.flatnonzero(polars > above)
         if len(suspects):
-            polars[suspects] = self._steepest_cuts(G, self.weights, suspects)[0]
+            polars[suspects] = steepest_cuts(G[:, suspects], self.weights[:, suspects], above=above)[0]
         return polars
 
     def best_atoms(self, G: NDArray[np.float64], variables: NDArray[np.intp]) -> Atoms:
@@ -64,8 +65,9 @@ class FusionPenalty(Penalty):
             members = rank < size
             members = np.where(members[-1], ~members, members)
             return Atoms(variables, members.T.astype(np.float64), (size * (k - size)).astype(np.float64))
-        _, cut, costs = self._steepest_cuts(G, self.weights, variables)
-        return Atoms(variables, class_subsets(k)[cut], costs)
+        _, costs, members = steepest_cuts(G[:, variables], self.weights[:, variables])
+        members = np.where(members[:, -1:], ~members, members)
+        return Atoms(variables, members.astype(np.float64), costs)
 
     def combine(self, atoms: Atoms, multipliers: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
         """Return W with columns of zero sum; fused classes are exactly equal."""
@@ -84,10 +86,12 @@ class FusionPenalty(Penalty):
         """Return the penalty with weights (pairs, p)."""
         return FusionPenalty(weights)
 
-    def price_rule(self, n_classes: int, n_features: int) -> tuple[PriceRule, NDArray[np.float64]]:
-        """Return the steepest prefix or, with weights, the steepest of all sets and their cuts."""
+    def price_rule(self, n_classes: int, n_features: int) -> tuple[PriceRule, NDArray[np.float64]] | None:
+        """Return the steepest prefix or, with weights of few classes, the steepest of all sets and their cuts."""
         if self.weights is None:
             return PriceRule.PREFIXES, np.zeros((0, 0))
+        if n_classes > MOST_LISTED_CLASSES:
+            return None
         return PriceRule.CUTS, separated_pairs(n_classes) @ self.weights
 
     @staticmethod
@@ -96,29 +100,6 @@ class FusionPenalty(Penalty):
         centred = descending - descending.mean(axis=0)
         size = np.arange(1, k)[:, None]
         return np.cumsum(centred, axis=0)[:-1] / (size * (k - size))
-
-    @staticmethod
-    def _steepest_cuts(
-        G: NDArray[np.float64], weights: NDArray[np.float64], variables: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
-        """Return polar, index and cost of the best cut of some variables, in chunks that fit the cache."""
-        k = len(G)
-        subsets, separated = class_subsets(k), separated_pairs(k)
-        polars = np.empty(len(variables))
-        winners = np.empty(len(variables), dtype=np.intp)
-        costs = np.empty(len(variables))
-        step = max(1, _CHUNK_ENTRIES // len(subsets))
-        for start in range(0, len(variables), step):
-            part = slice(start, start + step)
-            chunk = variables[part]
-            g = G[:, chunk] - G[:, chunk].mean(axis=0)
-            cuts = separated @ weights[:, chunk]
-            slopes = np.abs(subsets @ g) / cuts
-            winners[part] = slopes.argmax(axis=0)
-            columns = np.arange(len(chunk))
-            polars[part] = slopes[winners[part], columns]
-            costs[part] = cuts[winners[part], columns]
-        return polars, winners, costs
 
 
 def class_subsets(n_classes: int) -> NDArray[np.float64]:

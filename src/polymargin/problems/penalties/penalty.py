@@ -49,8 +49,6 @@ class Penalty(Protocol):
     """Whether every J_j is a norm."""
     takes_weights: ClassVar[bool] = False
     """Whether `weighted` returns the penalty with other weights, as adaptive fits need."""
-    most_weighted_classes: ClassVar[int | None] = None
-    """Number of classes up to which weights can be taken; None for any."""
     squares: ClassVar[float] = 0.0
     """If positive, J is this multiple of the sum of squares, so that hinge machines solve the problem."""
 

@@ -22,7 +22,7 @@ from polymargin.solvers.contract import (
     Solution,
     Status,
 )
-from polymargin.solvers.effort import Kind
+from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_one_per_example
 from polymargin.solvers.hinge.class_blocks import ClassBlocks, is_classwise, operations
 from polymargin.solvers.hinge.feasibility import feasible
@@ -183,8 +183,7 @@ class _Climber:
         is_too_large = n_free > tuning.max_free and not is_classwise(self.losses, n_free, n_rows)
         if n_free == 0 or is_too_large or self.progress.out_of_time():
             return None
-        for kind, counted in operations_of_face(self.losses, n_free, n_rows, tuning).items():
-            self.progress.count(kind, counted)
+        self.progress.count_all(operations_of_face(self.losses, n_free, n_rows, tuning))
         self.progress.count("product", tuning.update_cost * self.H.size * n_rows)
         change = self.problem.coefficients(reference) - self.R
         return _solve_face(self.problem, moves, self.H, change, self.R.sum(axis=0), tuning)
@@ -218,7 +217,7 @@ class _Climber:
 
 def operations_of_face(
     losses: PolyhedralLosses, n_free: int, n_rows: int, tuning: FaceSettings = DEFAULTS
-) -> dict[Kind, float]:
+) -> Operations:
     """Return the operations that it takes to minimise over a face of so many moves of so many examples."""
     if is_classwise(losses, n_free, n_rows):
         return {"entry": tuning.face_cost, "factor": operations(n_free, n_rows, losses.n_classes)}

@@ -28,6 +28,7 @@ class DescentSettings:
     gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
         rounding can be left.
     closer : part of a gap that did not suffice at which the next certificate is drawn up.
+    epoch_calls : calls in an epoch.
     """
 
     burst: float = 2e8
@@ -36,6 +37,7 @@ class DescentSettings:
     gain: float = 0.99
     patience: int = 5000
     closer: float = 0.7
+    epoch_calls: int = 25
 
 
 DEFAULTS = DescentSettings()
@@ -162,6 +164,7 @@ class _Descent:
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.cost_of_a_visit = (stored / len(self.squares) + 1) * losses.n_classes
         self.burst = max(1, int(tuning.burst / self.cost_of_a_visit))
+        self.calls = tuning.epoch_calls
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
@@ -177,6 +180,7 @@ class _Descent:
             progress.count("sweep", 2.0 * self.cost_of_a_visit * len(awake[first : first + self.burst]))
             if progress.out_of_time():
                 break
+        progress.count("call", self.calls)
         half_norm = 0.5 * self._squared_norm()
         primal = half_norm + float(self.loss.sum())
         return primal, primal - float(self.slack.sum())

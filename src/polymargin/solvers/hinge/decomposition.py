@@ -43,6 +43,7 @@ class DecompositionSettings:
     step_cost : operations of a compiled loop per class, example and step.
     update_cost : operations of a product per class, example and changed example; products this thin are slow.
     round_cost : entries visited in a round, per class and example.
+    round_calls : calls in a round.
     """
 
     working_set: int = 1024
@@ -59,6 +60,7 @@ class DecompositionSettings:
     step_cost: float = 0.7
     update_cost: float = 5.0
     round_cost: float = 2.4
+    round_calls: int = 300
 
 
 DEFAULTS = DecompositionSettings()
@@ -184,6 +186,7 @@ class _Rounds(KernelPoint):
         self.progress.count("sweep", tuning.step_cost * self.losses.n_classes * steps * len(rows))
         self.progress.count("product", tuning.update_cost * self.H.size * len(moved))
         self.progress.count("entry", tuning.round_cost * self.H.size)
+        self.progress.count("call", tuning.round_calls)
 
     def conclusion(self, is_within: bool) -> tuple[HingePoint, Certificate]:
         """Return the point and its certificate; in passing where only the work allotted is done."""

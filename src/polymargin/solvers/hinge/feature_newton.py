@@ -59,6 +59,7 @@ class FeatureNewtonSettings:
         and steps from which on the preconditioner is made anew.
     sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
         feature, and so many more.
+    answer_calls : calls for one answer to scores.
     """
 
     first_width: float = 4.0
@@ -76,6 +77,7 @@ class FeatureNewtonSettings:
     cg_many: int = 8
     sample_per_feature: int = 5
     sample: int = 500
+    answer_calls: int = 100
 
     def sampled_rows(self, n_features: int) -> int:
         """Return the rows from which a preconditioner is made, at most."""
@@ -215,7 +217,7 @@ class _Smoothed:
 
     def answer(self, F: Array) -> _Answer:
         """Return the dual point that answers the scores `F`."""
-        self.progress.count("entry", 2.0 * self.centre.size)
+        self.progress.count_all({"entry": 2.0 * self.centre.size, "call": self.tuning.answer_calls})
         alpha, free = np.empty_like(self.centre), np.empty(self.centre.shape, dtype=np.uint8)
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt

@@ -13,6 +13,7 @@ definition of s hold from the start; the first condition holds in the limit, and
 Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior point method. SIAM J. Optimization.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from polymargin._native.dense_system import DenseSystem
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
@@ -121,7 +123,7 @@ class InteriorSequence(InteriorPoint):
                 if idle == tuning.patience or short == tuning.short_steps or waited >= tuning.steps_without_gain:
                     progress.status = Status.STALLED
                     break
-                _count_iteration(progress, model, tuning.entries_visited)
+                _count_iteration(progress, model, is_compiled=isinstance(system, DenseSystem))
                 try:
                     with np.errstate(over="raise", divide="raise", invalid="raise"):
                         short = short + 1 if _predictor_corrector(system, tuning) < tuning.short_step else 0
@@ -166,22 +168,48 @@ class InteriorSequence(InteriorPoint):
         return self._model.tilted(problem)
 
 
-def operations_per_iteration(n: int, p: int, n_classes: int, n_atoms: int) -> tuple[float, float]:
-    """Return the operations of products and of factorisations, for n rows of p features, the constant included."""
-    if n_atoms == n_classes:  # the classes fall apart but for their zero sum
-        return float(n_atoms) * n * p**2, float(n_classes) * p**3
-    unknowns = p * (n_classes - 1)
-    return float(n_atoms) * (n * p**2 + unknowns**2), unknowns**3 / 3.0
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What the work of an iteration depends on.
+
+    Attributes
+    ----------
+    n, p : rows and features, the constant included.
+    n_classes, n_atoms : of the losses.
+    n_slots : of all losses.
+    is_compiled : whether an iteration is compiled as a whole.
+    """
+
+    n: int
+    p: int
+    n_classes: int
+    n_atoms: int
+    n_slots: int
+    is_compiled: bool = False
 
 
-def _count_iteration(progress: Progress, model: "Model | PartitionedModel", entries_visited: int) -> None:
+def operations_per_iteration(size: Size, tuning: InteriorSettings = INTERIOR) -> Operations:
+    """Return the operations of an iteration."""
+    n, p, k = size.n, size.p, size.n_classes
+    if size.n_atoms == k:  # the classes fall apart but for their zero sum
+        products, factors = float(k) * n * p**2, float(k) * p**3
+    else:
+        unknowns = p * (k - 1)
+        products, factors = float(size.n_atoms) * (n * p**2 + unknowns**2), unknowns**3 / 3.0
+    return {
+        "product": products,
+        "factor": factors,
+        "entry": float(tuning.entries_visited) * size.n_slots,
+        "call": tuning.compiled_calls if size.is_compiled else tuning.calls,
+    }
+
+
+def _count_iteration(progress: Progress, model: "Model | PartitionedModel", *, is_compiled: bool) -> None:
     if isinstance(model, PartitionedModel):
         return
-    (n, p), k = model.features.shape, len(model.unknowns.basis)
-    products, factors = operations_per_iteration(n, p, k, len(model.slots.atoms))
-    progress.count("product", products)
-    progress.count("factor", factors)
-    progress.count("entry", entries_visited * model.slots.offsets.size)
+    (n, p), k, slots = model.features.shape, len(model.unknowns.basis), model.slots
+    size = Size(n, p, k, len(slots.atoms), slots.offsets.size, is_compiled)
+    progress.count_all(operations_per_iteration(size))
 
 
 def _decreases_enough(settings: Settings, foretold: float, primal: float, min_ratio: float) -> bool:

@@ -26,6 +26,7 @@ from polymargin.gram import DenseGram, as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_single_scores
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -55,6 +56,8 @@ class KernelInteriorSettings:
     double_precision : relative gap from which on the matrix is used in double precision.
     iterations, cg_steps : what a solution to a gap of 1e-3 takes, about: iterations, and steps of conjugate
         gradients in each.
+    inverse_cost : operations of products that one with a vector takes: it waits for memory.
+    step_calls, iteration_calls : calls of a step of conjugate gradients, and of an iteration beside its steps.
     """
 
     rank: int = 300
@@ -73,27 +76,32 @@ class KernelInteriorSettings:
     longest_step: float = 0.995
     warm: float = 0.3
     double_precision: float = 1e-2
-    iterations: int = 12
+    iterations: int = 14
     cg_steps: int = 40
+    inverse_cost: float = 12.0
+    step_calls: int = 40
+    iteration_calls: int = 500
 
 
 DEFAULTS = KernelInteriorSettings()
 
 
-def factor_operations(n: int, k: int, rank: int) -> float:
-    """Return the operations of preparing the preconditioner of an iteration."""
-    return float(k) * (n * rank**2 + 2.0 * rank**3)
+def factor_operations(n: int, k: int, rank: int, tuning: KernelInteriorSettings = DEFAULTS) -> Operations:
+    """Return the operations of an iteration beside its steps: the preconditioner is prepared."""
+    return {"product": float(k) * (n * rank**2 + 2.0 * rank**3), "call": tuning.iteration_calls}
 
 
-def step_operations(n: int, k: int, rank: int) -> float:
-    """Return the operations of a step of conjugate gradients."""
-    return float(n) * k * (n + 4.0 * rank)
+def step_operations(n: int, k: int, rank: int, tuning: KernelInteriorSettings = DEFAULTS) -> Operations:
+    """Return the operations of a step of conjugate gradients; the preconditioner has two products per class."""
+    products = float(n) * k * (n + 4.0 * rank) + 2.0 * tuning.inverse_cost * k * rank**2
+    return {"product": products, "call": tuning.step_calls}
 
 
-def operations_to_solve(n: int, k: int, tuning: KernelInteriorSettings = DEFAULTS) -> float:
-    """Return the operations (products) that a solution to a gap of 1e-3 takes, about."""
+def operations_to_solve(n: int, k: int, tuning: KernelInteriorSettings = DEFAULTS) -> Operations:
+    """Return the operations that a solution to a gap of 1e-3 takes, about."""
     rank = min(tuning.rank, n)
-    return tuning.iterations * (factor_operations(n, k, rank) + tuning.cg_steps * step_operations(n, k, rank))
+    once, step = factor_operations(n, k, rank, tuning), step_operations(n, k, rank, tuning)
+    return {kind: tuning.iterations * (once[kind] + tuning.cg_steps * step[kind]) for kind in once}
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +322,7 @@ class _ConjugateGradients:
         centred = _centred(d)
         self.path.preconditioner.steps += 1
         n, rank = self.path.preconditioner.X.shape
-        self.path.progress.count("product", step_operations(n, d.shape[1], rank))
+        self.path.progress.count_all(step_operations(n, d.shape[1], rank, self.path.tuning))
         product = skinny_product(self.path.matrix, centred) + self.path.tau * centred.sum(axis=0)
         return np.where(self.path.open, self.theta * d + product, 0.0)
 
@@ -371,7 +379,7 @@ class _Preconditioner:
         self.X, rest = self._columns()
         self.transposed = np.ascontiguousarray(self.X.T)
         k, (n, rank) = theta.shape[1], self.X.shape
-        progress.count("product", factor_operations(n, k, rank))
+        progress.count_all(factor_operations(n, k, rank, self.tuning))
         self.weights = np.where(self.open, 1.0 / (theta + rest[:, None]), 0.0)
         self.inverses = np.empty((k, rank, rank))
         for c, weights in enumerate(self.weights.T):

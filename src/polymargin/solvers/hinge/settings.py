@@ -41,6 +41,7 @@ class InteriorSettings:
         curvature is formed in the classes' own coordinates, without it.
     chunk_entries : of features that are weighted at a time.
     entries_visited : times that an iteration goes over all slots, about.
+    calls, compiled_calls : calls of an iteration, and of one that is compiled as a whole.
     """
 
     corrections: int = 2
@@ -74,6 +75,8 @@ class InteriorSettings:
     outer_entries: int = 2**24
     chunk_entries: int = 2**18
     entries_visited: int = 20
+    calls: int = 400
+    compiled_calls: int = 40
 
 
 INTERIOR = InteriorSettings()

@@ -25,6 +25,7 @@ from polymargin.gram import as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
+from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_single_scores
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -51,6 +52,7 @@ class SplittingSettings:
     least_ratio : of margins over variables to the kernel's scale.
     inversion_cost : operations of products that the inversion of a matrix takes, as a multiple of its size cubed.
     double_cost : factor by which all takes longer in double precision.
+    step_calls, look_calls : calls of a step, and of a certificate.
     """
 
     relaxation: float = 1.9
@@ -69,24 +71,31 @@ class SplittingSettings:
     least_ratio: float = 1e-6
     inversion_cost: float = 0.3
     double_cost: float = 2.0
+    step_calls: int = 15
+    look_calls: int = 600
 
-    def operations(self, n: int, k: int, steps: float, *, double: bool) -> float:
-        """Return the operations (products) of so many steps; the inversion counts as none of them."""
-        return (self.double_cost if double else 1.0) * steps * float(n) ** 2 * k
+    def operations(self, n: int, k: int, steps: float, *, double: bool) -> Operations:
+        """Return the operations of so many steps; the inversion counts as none of them."""
+        products = (self.double_cost if double else 1.0) * steps * float(n) ** 2 * k
+        return {"product": products, "call": steps * self.step_calls}
 
-    def operations_to_invert(self, n: int, *, double: bool) -> float:
-        """Return the operations (products) of the inversion."""
-        return (self.double_cost if double else 1.0) * self.inversion_cost * float(n) ** 3
+    def operations_to_invert(self, n: int, *, double: bool) -> Operations:
+        """Return the operations of the inversion."""
+        return {"product": (self.double_cost if double else 1.0) * self.inversion_cost * float(n) ** 3}
 
 
 DEFAULTS = SplittingSettings()
 
 
-def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> float:
-    """Return the operations (products) that a solution takes, about."""
+def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> list[Operations]:
+    """Return the operations that a solution takes, about: inversion, steps and certificates."""
     steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
-    double = tol < tuning.single_precision
-    return tuning.operations_to_invert(n, double=double) + tuning.operations(n, k, steps, double=double)
+    double, looks = tol < tuning.single_precision, 1.0 + steps / tuning.most_steps
+    return [
+        tuning.operations_to_invert(n, double=double),
+        tuning.operations(n, k, steps, double=double),
+        {"call": looks * tuning.look_calls},
+    ]
 
 
 class Splitting:
@@ -122,6 +131,7 @@ class Splitting:
                 if not iterate.advance(steps, progress):
                     break
                 candidate, certificate = iterate.certified()
+                progress.count("call", tuning.look_calls)
                 progress.record(certificate.primal, certificate.dual)
                 if certificate.gap < best.gap:
                     point, best = candidate, certificate
@@ -164,7 +174,7 @@ class _SplittingIterate:
         matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(self.precision)
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
-            progress.count("product", self.tuning.operations_to_invert(len(matrix), double=self.double))
+            progress.count_all(self.tuning.operations_to_invert(len(matrix), double=self.double))
             with large_products(matrix.size):
                 inverted = invert(matrix, progress, self.tuning)
         except scipy.linalg.LinAlgError:
@@ -181,12 +191,11 @@ class _SplittingIterate:
         """Take steps; False if a limit was met."""
         rho, relaxation = self.precision(self.rho), self.precision(self.tuning.relaxation)
         shift = self.precision(self.losses.offset / self.rho)
+        k, n = self.t.shape
         for _ in range(steps):
             if progress.out_of_time():
                 return False
-            progress.count(
-                "product", self.tuning.operations(self.t.shape[1], self.t.shape[0], 1.0, double=self.double)
-            )
+            progress.count_all(self.tuning.operations(n, k, 1.0, double=self.double))
             z = np.clip(self.t, 0.0, self.upper)
             v = 2 * z - self.t
             mean = v.mean(axis=0)

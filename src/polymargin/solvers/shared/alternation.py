@@ -61,7 +61,7 @@ class AlternationSolver:
             return Progress(settings, method=self.name).finish(point, problem.certify(point))
         M = problem.relations.clip(np.eye(*shape) if start is None else start)
         point = SharedPoint(point.W, M)
-        extrapolate = Anderson(self.tuning.rounds_mixed if self.extrapolated else 0)
+        extrapolate = Anderson(self.tuning.rounds_mixed if self.extrapolated else 0, self.tuning)
         with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 try:

@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-CUTOFF = 1e-10
-"""Relative singular value below which differences of steps are too alike to be told apart."""
+from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
 
 
 class Anderson:
@@ -13,10 +12,11 @@ class Anderson:
     Parameters
     ----------
     memory : number of differences of steps that are mixed.
+    tuning : SharedSettings
     """
 
-    def __init__(self, memory: int):
-        self.memory = memory
+    def __init__(self, memory: int, tuning: SharedSettings = DEFAULTS):
+        self.memory, self.tuning = memory, tuning
         self.forget()
 
     def forget(self) -> None:
@@ -37,5 +37,5 @@ class Anderson:
             return image
         of_steps = np.diff([step.ravel() for step in self.steps], axis=0).T
         of_places = np.diff([place.ravel() for place in self.places], axis=0).T
-        shares = np.linalg.lstsq(of_steps, self.steps[-1].ravel(), rcond=CUTOFF)[0]
+        shares = np.linalg.lstsq(of_steps, self.steps[-1].ravel(), rcond=self.tuning.least_difference)[0]
         return image - ((of_places + of_steps) @ shares).reshape(image.shape)

@@ -10,7 +10,8 @@ class SharedSettings:
     Attributes
     ----------
     stalled_rounds : rounds without progress after which the alternation stops.
-    rounds_mixed : differences of rounds that an extrapolation mixes.
+    rounds_mixed, least_difference : differences of rounds that an extrapolation mixes, and the relative singular
+        value below which they are too alike to be told apart.
     descent_steps, descent_memory : limit of the steps of L-BFGS-B, and how many it remembers.
     dense_unknowns : unknowns up to which a W-step of one-vs-one is one dense system.
     cg_tolerance, cg_steps : relative residual and limit of the conjugate gradients of larger W-steps.
@@ -24,6 +25,7 @@ class SharedSettings:
 
     stalled_rounds: int = 50
     rounds_mixed: int = 10
+    least_difference: float = 1e-10
     descent_steps: int = 10_000
     descent_memory: int = 20
     dense_unknowns: int = 400
