@@ -90,8 +90,7 @@ class BlockDescent:
             for epoch in progress:
                 primal, dual = descent.epoch(epoch, progress)
                 progress.record(primal, dual)
-                # below zero, where multipliers do not balance yet, no gap is a gain on another
-                gap = max((primal - dual) / max(1.0, abs(primal)), 0.0)
+                gap = (primal - dual) / max(1.0, abs(primal))
                 if gap < self.tuning.gain * smallest:
                     smallest, newest = gap, epoch
                 elif epoch - newest > self.tuning.patience or progress.is_hopeless():

@@ -123,14 +123,11 @@ class Descent:
 
     def _value_and_slope(self, entries: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         problem, M = self.problem, self._filled(entries)
-        with np.errstate(over="ignore", invalid="ignore"):  # said in the next lines
-            W = self.base_step.solve(M, problem.C, "original", self.W)
-            pull, fit = self.base_step.residual(W, M, problem.C)
-            measured = problem.measure(SharedPoint(W, M), pull, fit)
-            slope = 2.0 * (problem.relation_penalty * M - W.T @ pull)
-        if not (measured.is_finite and np.isfinite(slope).all()):
-            raise np.linalg.LinAlgError("The search has left what floating-point arithmetic can represent.")
-        self.W, self.seen = W, (M, W, measured)
+        W = self.base_step.solve(M, problem.C, "original", self.W)
+        pull, fit = self.base_step.residual(W, M, problem.C)
+        self.W = W
+        self.seen = M, W, problem.measure(SharedPoint(W, M), pull, fit)
+        slope = 2.0 * (problem.relation_penalty * M - W.T @ pull)
         if problem.relations.symmetric:
             slope = slope + slope.T - np.diag(np.diag(slope))
         return self.seen[2].primal / self.unit, slope[self.places] / self.unit
