@@ -35,6 +35,9 @@ from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
 
+LAST_DESCENT = 0.3
+"""Descent of a step of the folds that is the last, as a share of their tolerance."""
+
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 7, 2))
 
 
@@ -59,7 +62,8 @@ class RobustSearch(MarginClassifier):
     cv : int, CV splitter or iterable, default=5
         The folds, as in scikit-learn.
     search_tol : float or None, default=1e-2
-        Relative gap to which the folds are solved; None for the estimator's `tol`.
+        Relative gap to which the folds are solved; their DC algorithms end with the first step of a relative
+        descent below a part of it. None for the estimator's `tol`.
     budget : str, int, float or None, default=None
         What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
         fits together. Every fold of every width gets an equal part, from the smallest C up; what all folds of a
@@ -279,7 +283,9 @@ class _Grid:
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
             solver = convex_solver(problem) if solver is None else solver  # of the kernel alone
-            algorithm = DCAlgorithm(solver, self.machine.max_dc_iter)
+            algorithm = DCAlgorithm(
+                solver, self.machine.max_dc_iter, least_descent=LAST_DESCENT * self.settings.tol
+            )
             start = None if np.isneginf(truncation) else scores
             solution = algorithm.solve(problem, share.within(self.settings), start=start)
             share.count(len(rows))
