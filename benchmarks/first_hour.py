@@ -31,12 +31,12 @@ from polymargin.cli.training import Job, describe_settings, read_job, train
 SEARCHED = 4_000
 
 
-def shuttle(path: Path) -> None:
+def shuttle(path: Path, seed: int = 0) -> None:
     """Write simulated rows in the shape of the shuttle data: nine columns, seven classes from 80 % to 0.02 %."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     sizes = np.array([45_586, 50, 171, 8_903, 3_267, 12, 11])
     y = np.repeat(np.arange(1, 8), sizes)
-    centres = 2.5 * rng.normal(size=(7, 2, 9))
+    centres = 2.5 * np.random.default_rng(0).normal(size=(7, 2, 9))
     X = centres[y - 1, rng.integers(0, 2, len(y))] + rng.standard_t(5, size=(len(y), 9))
     pd.DataFrame(X.round(3), columns=[f"sensor {j}" for j in range(1, 10)]).assign(state=y).to_csv(
         path, index=False

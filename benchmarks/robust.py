@@ -121,7 +121,7 @@ def measure(kernel, n, k, p, table, goals):
     goals.at_most(f"DC fit from two starts / one convex step, {kernel}, n={n}, k={k}, p={p}", fit / one, 12.0)
 
 
-def searches(goals):
+def searches(goals, seed):
     """Compare RobustSearch with GridSearchCV over the same grid and folds: CPU time and utility of fresh rows."""
     table = Table(("kernel", "n", "k", "grid", "search_s", "grid_s", "ratio", "ours", "theirs"), width=9)
     for kernel, n, k, widths in (
@@ -129,8 +129,8 @@ def searches(goals):
         ("linear", 600, 5, None),
         ("rbf", 150, 3, (0.5, 2.0)),
     ):
-        X, y = mixture(n + 2000, 4, k, separation=1.5)
-        rng = np.random.default_rng(0)
+        X, y = mixture(n + 2000, 4, k, separation=1.5, seed=seed)
+        rng = np.random.default_rng(seed)
         flipped = rng.random(n) < 0.1
         y[:n][flipped] = rng.integers(0, k, flipped.sum())
         utility = np.eye(k)
@@ -181,6 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}, search and svc; all by default")
     parser.add_argument("--quick", action="store_true", help="four small problems")
+    parser.add_argument("--seed", type=int, default=0, help="draws the data of the searches")
     arguments = parser.parse_args()
     parts = arguments.parts or [*PARTS, "search", "svc"]
     chosen = [problem for part in parts for problem in PARTS.get(part, ())]
@@ -200,7 +201,7 @@ def main():
     )
     goals = Goals()
     if "search" in parts:
-        searches(goals)
+        searches(goals, arguments.seed)
     if "svc" in parts:
         beside_svc(goals)
     table = Table(columns, width=9)

@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # MathJax comes with the pages: they need no network
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",

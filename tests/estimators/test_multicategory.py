@@ -194,5 +194,6 @@ def test_the_tolerance_is_what_is_solved_to():
     rough, middling, fine = (
         sum(row.work for row in MulticategorySVC(tol=tol).fit(X, y).trace_) for tol in (1e-1, 1e-3, 1e-5)
     )
-    assert rough < 0.5 * middling
+    assert rough < 0.7 * middling
     assert middling < 0.7 * fine
+    assert rough < 0.2 * fine

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polymargin.problems.hinge import weston_watkins
+from polymargin.problems.penalties import FusionPenalty
 from polymargin.problems.sparse import SparseProblem
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
@@ -55,8 +56,15 @@ def test_weighted_fusion_of_many_classes(loss, k):
     assert solution.certificate.dual == pytest.approx(optimum, rel=1e-8, abs=1e-8)
 
 
+class Unlisted(FusionPenalty):
+    """Pairwise fusion without a table of all sets, as many classes have it."""
+
+    def price_rule(self, n_classes, n_features):
+        return None
+
+
 @pytest.mark.parametrize("loss", ["weston", "lee"])
-def test_paths_of_weighted_fusion_need_no_table_of_all_sets(loss, monkeypatch):
+def test_paths_of_weighted_fusion_need_no_table_of_all_sets(loss):
     """Few classes have such a table, and their walk along C; cuts alone lead to the same machines."""
     rng = np.random.default_rng(3)
     X, labels = blobs(rng, 40, 6, 6, spread=0.5)
@@ -65,7 +73,7 @@ def test_paths_of_weighted_fusion_need_no_table_of_all_sets(loss, monkeypatch):
     )
     Cs = np.geomspace(0.01, 10.0, 6)
     listed = [solution.certificate for solution in CuttingPlanes().path(problem, Cs, SETTINGS)]
-    monkeypatch.setattr("polymargin.problems.penalties.fusion.MOST_LISTED_CLASSES", 2)
+    problem = replace(problem, penalty=Unlisted(problem.penalty.weights))
     cut = [solution.certificate for solution in CuttingPlanes().path(problem, Cs, SETTINGS)]
     np.testing.assert_allclose([c.primal for c in cut], [c.primal for c in listed], rtol=1e-8)
     np.testing.assert_allclose([c.dual for c in cut], [c.primal for c in listed], rtol=1e-8)

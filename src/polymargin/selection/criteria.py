@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.coding import simplex_codes
+from polymargin.estimators import steps
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
@@ -42,9 +43,9 @@ def loo(estimator: MulticategorySVC) -> float:
     True
     """
     check_is_fitted(estimator)
-    problem, point = estimator._support_problem()
+    problem, point = steps.support_problem(estimator)
     return left_out_loss(
-        problem, frozen_left_out_scores(problem, point), estimator.C, estimator._fit_record.n_rows
+        problem, frozen_left_out_scores(problem, point), estimator.C, steps.fitted_rows(estimator)
     )
 
 
@@ -66,10 +67,10 @@ def gacv(estimator: MulticategorySVC) -> float:
     check_is_fitted(estimator)
     if estimator.loss != "lee":
         raise ValueError(f"gacv is defined for loss='lee' alone, got an estimator with loss={estimator.loss!r}.")
-    problem, point = estimator._support_problem()
+    problem, point = steps.support_problem(estimator)
     if is_singular(problem):
         warn_of_singular_kernel()
-    return gacv_value(problem, point, estimator.C, estimator._fit_record.n_rows)
+    return gacv_value(problem, point, estimator.C, steps.fitted_rows(estimator))
 
 
 def left_out_loss(problem: HingeProblem, scores: NDArray[np.float64], C: float, n_rows: int) -> float:

@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
+from polymargin.estimators import steps
 from polymargin.gram import row_keys
 from polymargin.selection.folds import folds_of
 
@@ -242,8 +243,8 @@ def scores_without_refits(
     if hasattr(machine, "best_estimator_"):
         return scores_without_refits(machine.best_estimator_, X, y, weights, costs)
     if costs is None:
-        return machine._left_out_scores(X, y, weights)
-    return machine._left_out_scores(X, y, weights, costs)
+        return steps.left_out_scores(machine, X, y, weights)
+    return steps.left_out_scores(machine, X, y, weights, costs)
 
 
 def scores_by_refits(

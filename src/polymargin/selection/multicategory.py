@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
@@ -30,7 +31,7 @@ from polymargin.gram import (
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.calibration import JUDGING_FOLDS, least_log_loss
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
-from polymargin.selection.folds import folds_of
+from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.left_out import check_two_rows, deal, smallest_class
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
@@ -167,12 +168,14 @@ class MarginSearch(MarginClassifier):
             check_choice("criterion", self.criterion, CRITERIA)
             if self.criterion == "gacv" and machine.loss != "lee":
                 raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
+        else:
+            check_folds("criterion", self.criterion)
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
-        settings, data = machine._prepare(X, y, sample_weight, costs)
+        settings, data = steps.prepare(machine, X, y, sample_weight, costs)
         if isinstance(self.criterion, str):
-            data, _ = data.merged(pairwise=machine._is_pairwise())
+            data, _ = data.merged(pairwise=steps.is_pairwise(machine))
         coarse = settings
         if self.search_tol is not None:
             coarse = replace(settings, tol=max(settings.tol, float(self.search_tol)))
@@ -220,18 +223,18 @@ class MarginSearch(MarginClassifier):
         """Solve for the winner to the tolerance of a fit, and store it as if it had been fitted by itself."""
         winner = machine.set_params(C=width.entry["C"], gamma=kernel.gamma)
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
-        problem = HingeProblem(winner._gram(kernel, data.X, width.nystroem), losses, winner.fit_intercept)
+        problem = HingeProblem(steps.gram(winner, kernel, data.X, width.nystroem), losses, winner.fit_intercept)
         solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
-        winner._store(data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
+        steps.store(winner, data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
         winner.intercept_ = solution.point.intercept
-        winner._conclude(solution, settings.tol)
+        steps.conclude(winner, solution, settings.tol)
         return winner
 
     def _is_pairwise(self) -> bool:
-        return self.estimator is not None and self.estimator._is_pairwise()
+        return self.estimator is not None and steps.is_pairwise(self.estimator)
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 def _table(entries: list[dict[str, float]]) -> dict[str, Any]:
@@ -282,7 +285,7 @@ class _Grid:
             nystroem = NystroemMap(
                 kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
             )
-        gram = machine._gram(kernel, data.X, nystroem)
+        gram = steps.gram(machine, kernel, data.X, nystroem)
         fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram, share)
         entries: list[dict[str, float]] = []
         best = 0

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from polymargin.checks import check_choice, check_positive_values
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring
@@ -15,7 +16,7 @@ from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
-from polymargin.selection.folds import folds_of
+from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, middle_first
 from polymargin.solvers.contract import Settings, Solution, Status
@@ -58,10 +59,10 @@ def proximal_path(
     """
     values = check_positive_values("Cs", Cs)
     machine = clone(estimator)
-    settings = machine._check_arguments()
-    data = machine._training_set(X, y, sample_weight)
+    settings = steps.check_arguments(machine)
+    data = steps.training_set(machine, X, y, sample_weight)
     machine.n_features_in_ = data.X.shape[1]
-    return _path(machine, data, machine._features(data), values, settings)
+    return _path(machine, data, steps.features(machine, data), values, settings)
 
 
 def _path(
@@ -71,7 +72,7 @@ def _path(
     Cs: NDArray[np.float64],
     settings: Settings,
 ) -> list[ProximalSVC]:
-    moments, problem, rows, class_qr = machine._state(data, features)
+    moments, problem, rows, class_qr = steps.statement(machine, data, features)
     spectra = decompose(problem, rows, Cs.max(), class_qr)
     Z = np.stack([spectrum.coefficients(Cs) for spectrum in spectra], axis=1)
     images = None if problem is None else problem.images(Z)
@@ -81,14 +82,14 @@ def _path(
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(machine, name):
                 setattr(model, name, getattr(machine, name))
-        model._adopt(data, features, moments, Z[:, :, at], rows)
+        steps.adopt(model, data, features, moments, Z[:, :, at], rows)
         if problem is None or images is None:
             certificate = replace(rows, C=float(C)).certify(Z[:, :, at])
         else:
             certificate = replace(problem, C=float(C)).judge(Z[:, :, at], images[:, :, at])
         status = Status.SOLVED if certificate.within(settings.tol) else Status.STALLED
         trace = Trace((TraceRow("spectral", 0, certificate.primal, certificate.dual),))
-        model._conclude(Solution(Z[:, :, at], status, certificate, 0, 0.0, trace=trace), settings.tol)
+        steps.conclude(model, Solution(Z[:, :, at], status, certificate, 0, 0.0, trace=trace), settings.tol)
         models.append(model)
     return models
 
@@ -180,12 +181,14 @@ class ProximalSVCCV(MarginClassifier):
             raise TypeError(f"estimator must be a ProximalSVC, got {self.estimator!r}.")
         if isinstance(self.criterion, str):
             check_choice("criterion", self.criterion, ("loo",))
+        else:
+            check_folds("criterion", self.criterion)
         if machine.class_weight is not None:
             raise ValueError(
                 "class_weight of the estimator must be None in ProximalSVCCV, where weights count rows, got "
                 f"{machine.class_weight!r}; give sample_weight to fit, and a number of folds as criterion."
             )
-        settings = machine._check_arguments()
+        settings = steps.check_arguments(machine)
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         data = self._data(X, y, sample_weight)
         if self.criterion == "loo" and data.lightest < 1.0:
@@ -193,7 +196,7 @@ class ProximalSVCCV(MarginClassifier):
                 "sample_weight must not be below 1 with criterion='loo', where a weight counts rows of which one "
                 f"is left out, got {data.lightest:g}; give criterion a number of folds instead."
             )
-        features = machine._features(data)
+        features = steps.features(machine, data)
         data = brought_together(data, features)
         if not isinstance(self.criterion, str) and isinstance(data, PartitionedSet):
             raise ValueError("criterion must be 'loo' for Dask collections: folds need all rows in memory.")
@@ -242,8 +245,8 @@ class ProximalSVCCV(MarginClassifier):
         splits = {}
         for at, (train, test) in enumerate(folds):
             part = _part(data, train, pairwise=self._is_pairwise())
-            models = _path(machine, part, _with_width(machine._features(part), gamma), Cs, settings)
-            scores = [_accuracy(model._scores(data.X[test]), data, test) for model in models]
+            models = _path(machine, part, _with_width(steps.features(machine, part), gamma), Cs, settings)
+            scores = [_accuracy(steps.scores(model, data.X[test]), data, test) for model in models]
             splits[f"split{at}_test_score"] = np.array(scores)
         return {**splits, "mean_test_score": np.mean(list(splits.values()), axis=0)}
 
@@ -261,18 +264,18 @@ class ProximalSVCCV(MarginClassifier):
         if hasattr(self, "feature_names_in_"):
             winner.feature_names_in_ = self.feature_names_in_
         gamma = None if isinstance(winner.gamma, str) else float(winner.gamma)
-        solution = winner._fit_prepared(data, _with_width(features, gamma), settings)
-        winner._conclude(solution, settings.tol)
+        solution = steps.fit_prepared(winner, data, _with_width(features, gamma), settings)
+        steps.conclude(winner, solution, settings.tol)
         return winner
 
     def _check_partitionable(self) -> None:
-        (ProximalSVC() if self.estimator is None else self.estimator)._check_partitionable()
+        steps.check_partitionable(ProximalSVC() if self.estimator is None else self.estimator)
 
     def _is_pairwise(self) -> bool:
         return getattr(self.estimator, "kernel", None) == "precomputed"
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 def _table(
@@ -295,7 +298,7 @@ def _leave_one_out(
     features: KernelFeatures | None,
     Cs: NDArray[np.float64],
 ) -> dict[str, NDArray]:
-    moments, problem, rows, _ = machine._state(data, features)
+    moments, problem, rows, _ = steps.statement(machine, data, features)
     sides = LeftOutSides.of(data.totals, machine.balance)
     right, squares = left_out_sums(rows, None if problem is None else moments, sides, Cs)
     total = data.totals.sum()

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
 from polymargin.checks import check_positive_values, check_real
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._scoring import Scoring
 from polymargin.estimators._transaction import all_or_nothing
@@ -33,6 +34,9 @@ from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
+
+LAST_DESCENT = 0.3
+"""Descent of a step of the folds that is the last, as a share of their tolerance."""
 
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 7, 2))
 
@@ -58,7 +62,8 @@ class RobustSearch(MarginClassifier):
     cv : int, CV splitter or iterable, default=5
         The folds, as in scikit-learn.
     search_tol : float or None, default=1e-2
-        Relative gap to which the folds are solved; None for the estimator's `tol`.
+        Relative gap to which the folds are solved; their DC algorithms end with the first step of a relative
+        descent below a part of it. None for the estimator's `tol`.
     budget : str, int, float or None, default=None
         What the search may take: seconds, given as "60s", "5m" or "1h", or a number of training rows given to all
         fits together. Every fold of every width gets an equal part, from the smallest C up; what all folds of a
@@ -146,12 +151,12 @@ class RobustSearch(MarginClassifier):
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)
         choices = self._truncations(machine)
-        settings = machine._check_arguments()
-        data = machine._training_set(X, y, sample_weight, costs=costs)
+        settings = steps.check_arguments(machine)
+        data = steps.training_set(machine, X, y, sample_weight, costs=costs)
         utility = utility_of_rows(
-            data, None if costs is not None else machine._utilities(data), machine.conversion
+            data, None if costs is not None else steps.utilities(machine, data), machine.conversion
         )
-        truncations = [clone(machine).set_params(truncation=s)._truncation(data.n_classes) for s in choices]
+        truncations = [steps.truncation(clone(machine).set_params(truncation=s), data.n_classes) for s in choices]
         if self.search_tol is not None:
             settings = replace(settings, tol=max(settings.tol, float(self.search_tol)))
         grid = _Grid(machine, data, utility, Cs, truncations, settings)
@@ -200,7 +205,7 @@ class RobustSearch(MarginClassifier):
         if not choices:
             raise ValueError("truncations must hold at least one, got none.")
         for truncation in choices:
-            clone(machine).set_params(truncation=truncation)._check_arguments()
+            steps.check_arguments(clone(machine).set_params(truncation=truncation))
         return choices
 
     def _kernels(self, machine: RobustSVC, data: TrainingSet) -> list[Kernel]:
@@ -222,10 +227,10 @@ class RobustSearch(MarginClassifier):
         ]
 
     def _is_pairwise(self) -> bool:
-        return self.estimator is not None and self.estimator._is_pairwise()
+        return self.estimator is not None and steps.is_pairwise(self.estimator)
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +268,10 @@ class _Grid:
     def _gram(self, kernel: Kernel) -> Gram:
         machine, data = self.machine, self.data
         if machine.landmarks is None:
-            return machine._gram(kernel, data.X, None)
+            return steps.gram(machine, kernel, data.X, None)
         rng = check_random_state(machine.random_state)
         points = draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
-        return machine._gram(kernel, data.X, NystroemMap(kernel, points))
+        return steps.gram(machine, kernel, data.X, NystroemMap(kernel, points))
 
     def _path(
         self, gram: Gram, rows: NDArray[np.intp], truncation: float, share: Share
@@ -278,7 +283,9 @@ class _Grid:
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
             solver = convex_solver(problem) if solver is None else solver  # of the kernel alone
-            algorithm = DCAlgorithm(solver, self.machine.max_dc_iter)
+            algorithm = DCAlgorithm(
+                solver, self.machine.max_dc_iter, least_descent=LAST_DESCENT * self.settings.tol
+            )
             start = None if np.isneginf(truncation) else scores
             solution = algorithm.solve(problem, share.within(self.settings), start=start)
             share.count(len(rows))

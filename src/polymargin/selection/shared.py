@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from polymargin.checks import SMALLEST, check_integer, check_positive_values, check_real
+from polymargin.estimators import steps
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._moments import class_moments
 from polymargin.estimators._scoring import Scoring
@@ -131,8 +132,8 @@ class SharedStructureSearch(MarginClassifier):
         if not isinstance(machine, SharedStructureSVC):
             raise TypeError(f"estimator must be a SharedStructureSVC, got {self.estimator!r}.")
         grid = self._grid()
-        settings = machine._check_arguments()
-        data = machine._training_set(X, y, sample_weight, weigh_classes=False)
+        settings = steps.check_arguments(machine)
+        data = steps.training_set(machine, X, y, sample_weight, weigh_classes=False)
         shared = None
         if machine.kernel == "linear" and machine.landmarks is None:
             shared = class_moments(data, None)
@@ -147,9 +148,9 @@ class SharedStructureSearch(MarginClassifier):
         grid = replace(grid, Cs=grid.Cs[tried])
         accuracy = hits[tried].ravel() / sum(data.weights[test].sum() for _, test in folds)
         if shared is None:
-            tasks = machine._summarise(data, machine._features(data))[0]
+            tasks = steps.summarise(machine, data, steps.features(machine, data))[0]
         else:
-            tasks = machine._tasks(shared, data.classes)
+            tasks = steps.tasks(machine, shared, data.classes)
         results = _table(grid, accuracy, tasks)
         best = results["params"][int(np.argmin(results["rank_test_score"]))]
         winner = clone(machine).set_params(**best).fit(X, y, sample_weight)
@@ -169,10 +170,10 @@ class SharedStructureSearch(MarginClassifier):
         return _Grid(Cs, np.sort(check_positive_values("penalty_fractions", fractions))[::-1], True)
 
     def _is_pairwise(self) -> bool:
-        return self.estimator is not None and self.estimator._is_pairwise()
+        return self.estimator is not None and steps.is_pairwise(self.estimator)
 
     def _scoring(self) -> Scoring:
-        return self.best_estimator_._scoring()
+        return steps.scoring(self.best_estimator_)
 
 
 def _table(grid: "_Grid", accuracy: NDArray[np.float64], tasks: TaskMoments) -> dict[str, Any]:
@@ -220,19 +221,19 @@ class _FoldSearch:
         Where the share is spent, NaN for the values of C that are left.
         """
         machine, data, share = clone(self.machine), self.data, share.begun()
-        pairwise = machine._is_pairwise()
+        pairwise = steps.is_pairwise(machine)
         rows = _subset(data, test, data.X[np.ix_(test, train)] if pairwise else data.X[test])
         features, rotation = None, None
         if self.moments is not None and len(train) > self.moments.n_features:
-            tasks = machine._tasks(self.moments - class_moments(rows, None), data.classes)
+            tasks = steps.tasks(machine, self.moments - class_moments(rows, None), data.classes)
         else:
             inner = _subset(data, train, data.X[np.ix_(train, train)] if pairwise else data.X[train])
-            features = machine._features(inner)
-            tasks, _, rotation = machine._summarise(inner, features)
-        A = machine._augmented(rows, features)
+            features = steps.features(machine, inner)
+            tasks, _, rotation = steps.summarise(machine, inner, features)
+        A = steps.augmented(machine, rows, features)
         A = A if rotation is None else A @ rotation
-        base_step, codes = make_base_step(tasks), machine._codes(data.n_classes)
-        stated = machine._problem(tasks, data.classes)
+        base_step, codes = make_base_step(tasks), steps.codes(machine, data.n_classes)
+        stated = steps.problem(machine, tasks, data.classes)
         hits = np.full((len(self.grid.Cs), len(self.grid.penalties)), np.nan)
         for number, at in enumerate(middle_first(len(self.grid.Cs))):
             if number and share.is_spent:
@@ -253,10 +254,10 @@ class _FoldSearch:
     ) -> list[SharedPoint]:
         """Solve problems that differ in their penalty alone; side by side where the early-stopped box allows."""
         plain = machine.formulation == "original" and machine.n_init == 1 and not problems[0].relations.symmetric
-        if plain and machine._early_stopping() and isinstance(base_step, CommonBaseStep):
-            starts = np.stack([machine._starts(problem, base_step)[0] for problem in problems])
+        if plain and steps.stops_early(machine) and isinstance(base_step, CommonBaseStep):
+            starts = np.stack([steps.starts(machine, problem, base_step)[0] for problem in problems])
             return alternate_side_by_side(problems, base_step, starts, self.settings.max_iter)
-        return [machine._solve(problem, base_step, self.settings).point for problem in problems]
+        return [steps.solve(machine, problem, base_step, self.settings).point for problem in problems]
 
 
 def _subset(data: TrainingSet, rows: NDArray[np.intp], X: Any) -> TrainingSet:
@@ -329,14 +330,14 @@ def trace_norm_path(
     check_integer("n_penalties", n_penalties, at_least=2)
     check_real("ratio", ratio, above=0.0, at_most=1.0)
     machine = clone(estimator)
-    settings, data, features, _ = machine._begin(X, y, sample_weight)
-    tasks, _, rotation = machine._summarise(data, features)
+    settings, data, features, _ = steps.begin(machine, X, y, sample_weight)
+    tasks, _, rotation = steps.summarise(machine, data, features)
     solver = AlternationSolver(make_base_step(tasks))
-    nu_max = machine._problem(tasks).penalty_at_zero
+    nu_max = steps.problem(machine, tasks).penalty_at_zero
     penalties = nu_max * np.logspace(0, np.log10(ratio), n_penalties)
     classifiers, values, certificates = [], [], []
     for penalty in penalties:
-        problem = machine.set_params(relation_penalty=float(penalty))._problem(tasks)
+        problem = steps.problem(machine.set_params(relation_penalty=float(penalty)), tasks)
         solution = solver.solve(problem, settings)
         W = solution.point.W if rotation is None else rotation @ solution.point.W
         Z = W @ solution.point.M

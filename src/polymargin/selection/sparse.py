@@ -10,6 +10,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 from polymargin.arguments import ClassWeight, PenaltyName, SparseLoss
 from polymargin.checks import check_choice, check_flag, check_integer, check_positive_values, check_real
 from polymargin.costs import resolve_row_costs
+from polymargin.estimators import steps
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._sparse_machine import Machine, name_of, named_penalty
@@ -95,9 +96,9 @@ def sparse_path(
     check_integer("n_Cs", n_Cs, at_least=1)
     check_real("eps", eps, above=0.0, at_most=1.0)
     model = SparseSVC(**parameters)
-    settings, data, machine, penalty = model._prepare(X, y, sample_weight)
+    settings, data, machine, penalty = steps.prepare(model, X, y, sample_weight)
     _check_selects(machine, penalty)
-    weights = model._weights(machine, penalty, settings)
+    weights = steps.penalty_weights(model, machine, penalty, settings)
     penalty = penalty if weights is None else penalty.weighted(weights)
     problem = SparseProblem(machine.X, machine.losses, penalty)
     largest = largest_penalty_weight(problem)
@@ -387,7 +388,7 @@ class SparseSVCCV(SparseClassifier):
         winner.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             winner.feature_names_in_ = self.feature_names_in_
-        winner._conclude(solution, self.tol)
+        steps.conclude(winner, solution, self.tol)
         return winner
 
 

@@ -59,9 +59,8 @@ class Policy:
 
     Attributes
     ----------
-    small_rows, small_gain : rows up to which the kernel matrix is formed whatever the features, as Newton's method
-        on faces ends in rounding error there; methods on features that are expected to take less than this part of
-        its work run first.
+    small_rows : rows up to which the kernel matrix is formed whatever the features, as Newton's method on faces
+        ends in rounding error there.
     gram_rows : rows up to which it may be formed at all.
     newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
@@ -82,13 +81,13 @@ class Policy:
     near : relative gap from which on Newton steps on faces are tried.
     faces : that they visit, about.
     faces_gain : how often their work the decomposition must still have to do.
-    shortest_faces : work that they may do whatever was done before them.
+    shortest_faces : work that they, and an interior point on a root, may do whatever was done before them.
     polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least.
     beyond : part of the tolerance that they go to; they go to `exact` for tolerances of at most `fine`.
     exact : relative gap beyond which there is nothing but rounding error.
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
-    cheap : work that Newton steps may do behind an interior point, and an interior point whatever was done before.
+    cheap : work that Newton steps may do behind an interior point.
     free_to_split : free variables per example from which on splitting, which moves all of them, is considered
         unless Newton steps on their face are cheaper.
     split_after : part of the work of splitting after which it is tried whatever the decomposition's pace.
@@ -103,7 +102,6 @@ class Policy:
     """
 
     small_rows: int = 500
-    small_gain: float = 0.3
     gram_rows: int = 5000
     newton_features: int = 1500
     interior_unknowns: int = 1000
@@ -188,33 +186,35 @@ class Policy:
         if chosen is not None:
             yield Stage(chosen, on_matrix=chosen.name in ON_MATRIX)
         elif Decomposition().accepts(problem) is True and self._is_small(problem):
-            for stage in self._much_cheaper(problem):
-                yield stage
-                if state.is_within:
-                    break
+            yield from self._turns(state, self._small_routes(problem))
             yield from self._stages_on_matrix(state)
         else:
-            for stage in self.routes(problem):
-                if stage.on_matrix:
-                    most = inf if stage.budget is None else state.work + stage.budget
-                    yield from self._stages_on_matrix(state, most)
-                else:
-                    yield stage
-                if state.is_within:
-                    return
+            yield from self._turns(state, self.routes(problem))
+
+    def _turns(self, state: State, routes: Sequence[Stage]) -> Iterator[Stage]:
+        """Name one method after the other until one reaches the tolerance."""
+        for stage, following in zip(routes, (*routes[1:], None), strict=False):
+            if stage.on_matrix:
+                most = inf if stage.budget is None else state.work + stage.budget
+                rival = None if following is None else following.predicted
+                yield from self._stages_on_matrix(state, most, inf if rival is None else rival)
+            else:
+                yield stage
+            if state.is_within:
+                return
 
     def _is_small(self, problem: HingeProblem) -> bool:
         return not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows
 
-    def _much_cheaper(self, problem: HingeProblem) -> Sequence[Stage]:
-        """Return the methods on features that are expected to take far less than those on the matrix."""
+    def _small_routes(self, problem: HingeProblem) -> Sequence[Stage]:
+        """Return what is tried before the methods on the matrix have no limit any more."""
         if not isinstance(problem.gram, FeatureGram):
             return ()
-        on_matrix = self._work_on_matrix(problem)
-        others = [stage for stage in self._candidates(problem) if not stage.on_matrix]
-        others.append(self._descent(problem, on_matrix))
-        cheaper = [stage for stage in others if (stage.predicted or 0.0) < self.small_gain * on_matrix]
-        return sorted(cheaper, key=lambda stage: stage.predicted or 0.0)
+        kinds = (Decomposition.name, InteriorPoint.name)
+        others = [stage for stage in self._by_work(problem) if stage.method.name in kinds]
+        descent = self._descent(problem, others[0].predicted or 0.0)
+        is_cheapest = (descent.predicted or 0.0) < (others[0].predicted or 0.0)
+        return (descent, *others) if is_cheapest else others
 
     def routes(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods for a problem, in the order in which to try them; the last has no limit."""
@@ -230,7 +230,7 @@ class Policy:
             return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
         if self._is_small(problem):
             return ()
-        others = sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
+        others = self._by_work(problem)
         to_the_end = Stage(BlockDescent(tuning=self.block_descent))
         return *(self._descent(problem, stage.predicted or 0.0) for stage in others[:1]), *others, to_the_end
 
@@ -248,6 +248,9 @@ class Policy:
         if not problem.losses.sees_single_scores or n * (k - 1) <= self.root_unknowns:
             return gram + self.tail * self._passes(problem)
         return gram + 2.0 * self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+
+    def _by_work(self, problem: HingeProblem) -> Sequence[Stage]:
+        return sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
 
     def _candidates(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the features, with their work."""
@@ -271,10 +274,13 @@ class Policy:
                 "call": self.newton_steps * self.newton_calls,
             }
             found.append((FeatureNewton(self.feature_newton), self.rates.work(newton)))
-        return [
-            Stage(method, work, max(self.patience * work, self.shortest), on_matrix=method.name in ON_MATRIX)
-            for method, work in found
-        ]
+        return [self._stage(method, work) for method, work in found]
+
+    def _stage(self, method: Solver, work: float) -> Stage:
+        """Return a method with its budget; what the decomposition takes is not known well enough for patience."""
+        on_matrix = method.name in ON_MATRIX
+        budget = work if on_matrix else max(self.patience * work, self.shortest)
+        return Stage(method, work, budget, on_matrix=on_matrix)
 
     def _interior_iteration(self, problem: HingeProblem, p: int) -> float:
         """Return the work of an iteration of an interior point on p features, the constant included."""
@@ -291,13 +297,20 @@ class Policy:
         passes = self.working_set_passes[0 if losses.sees_single_scores else 1]
         return self.rates.work({"sweep": passes * losses.n_examples**2 * losses.n_classes, "call": calls})
 
-    def _stages_on_matrix(self, state: State, most: float = inf) -> Iterator[Stage]:
-        """Name methods on the kernel matrix until the tolerance is reached, or so much work is done."""
-        while state.work < most:
+    def _stages_on_matrix(self, state: State, most: float = inf, rival: float = inf) -> Iterator[Stage]:
+        """Name methods on the kernel matrix until the tolerance is reached, or so much work is done.
+
+        They are left as soon as what is still to do takes longer than a rival.
+        """
+        while state.work < most and not (self._has_pace(state) and state.work_to_go(self.exact) > rival):
             stage = self._polish(state) if state.is_within else self._stage_on_matrix(state)
             if stage is None:
                 return
             yield replace(stage, on_matrix=True)
+
+    def _has_pace(self, state: State) -> bool:
+        """Tell whether the pace of the decomposition is known."""
+        return not state.is_within and len(state.trail) >= self.judged_after
 
     def _stage_on_matrix(self, state: State) -> Stage | None:
         """Return what to try next; None where rounding allows no more."""
@@ -334,7 +347,7 @@ class Policy:
             return self._faces(state, predicted, max(spent, self.cheap))
         most, has_pace = max(spent, self.shortest_faces), len(state.trail) > 1
         pays = has_pace and self.faces_gain * predicted <= state.work_to_go(self.exact)
-        return self._faces(state, predicted, most) if pays and predicted <= most else None
+        return self._faces(state, predicted, self.patience * predicted) if pays and predicted <= most else None
 
     def _faces(self, state: State, predicted: float, budget: float) -> Stage:
         tol = self.beyond * state.tol if state.tol > self.fine else self.exact
@@ -359,8 +372,7 @@ class Policy:
         if free < self.free_to_split * rows or self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
-        is_judged = len(state.trail) >= self.judged_after
-        to_come = self.tail * state.work_to_go(self.exact) if is_judged else 0.0
+        to_come = self.tail * state.work_to_go(self.exact) if self._has_pace(state) else 0.0
         most = max(to_come, state.work / self.split_after)
         if predicted > (most if limit is None else min(most, self.split_share * limit)):
             return None
@@ -383,7 +395,7 @@ class Policy:
         if n * (k - 1) > self.root_unknowns or not is_judged:
             return None
         predicted = self.root_iterations * self._interior_iteration(state.problem, n + 1)
-        if predicted > min(max(state.work, self.cheap), self.tail * state.work_to_go(self.exact)):
+        if predicted > min(max(state.work, self.shortest_faces), self.tail * state.work_to_go(self.exact)):
             return None
         root = InteriorPoint(kernel_root(state.on_matrix.gram), self.interior_point)
         return Stage(root, predicted, None, tol=self.root_tol, from_inside=True)

@@ -101,11 +101,12 @@ def test_block_descent_gets_no_more_than_the_others_would_take(loss):
 
 
 def test_small_problems_are_judged_by_what_their_calls_take():
-    """Block descent has next to no operations here, but thousands of epochs."""
+    """Block descent has next to no operations here, but would need hundreds of epochs."""
     problem = machine("weston", *separable(60, 4, 3), C=100.0)
-    assert "block_descent" not in methods(problem, Policy(), tol=1e-3)
-    epochs = BlockDescent().solve(problem, Settings(1e-3, max_iter=100)).trace[0]
-    assert epochs.work > 100 * RATES.seconds("call", Policy().block_descent.epoch_calls)
+    alone = BlockDescent().solve(problem, Settings(1e-3))
+    rows = Portfolio().solve(problem, Settings(1e-3)).trace
+    assert sum(row.iterations for row in rows if row.method == BlockDescent.name) < 0.5 * alone.n_iter
+    assert alone.trace[0].work > alone.n_iter * RATES.seconds("call", Policy().block_descent.epoch_calls)
 
 
 def methods(problem, policy, tol=1e-6):
@@ -117,7 +118,7 @@ def test_small_problems_and_kernels_go_to_the_matrix():
     problem = machine("lee", X, labels)
     kernel = replace(problem, gram=DenseGram(X @ X.T))
     on_matrix = {"decomposition", "active_set", "splitting", "kernel_interior"}
-    assert set(methods(problem, Policy())) <= on_matrix
+    assert methods(problem, Policy())[-1] in on_matrix
     assert set(methods(kernel, Policy(small_rows=0))) <= on_matrix
     assert not set(methods(problem, Policy(small_rows=0, gram_rows=0))) & on_matrix
 
@@ -130,7 +131,7 @@ def test_methods_on_the_matrix_take_turns(loss):
     policies = {
         "patient": Policy(near=0.0, judged_after=10**6, polish_share=0.0, shortest_polish=0.0),
         "newton": Policy(judged_after=10**6, faces_gain=0.0),
-        "interior": Policy(near=0.0, judged_after=1, shortest_slice=1e-9),
+        "interior": Policy(near=0.0, judged_after=1, shortest_slice=1e-9, shortest_faces=1.0),
     }
     found = {name: Portfolio(policy=policy).solve(problem, Settings(1e-7)) for name, policy in policies.items()}
     assert [row.method for row in found["patient"].trace] == ["decomposition"]

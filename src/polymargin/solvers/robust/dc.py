@@ -49,12 +49,24 @@ class ConvexSolver(Solver, Protocol):
 
 
 class DCAlgorithm:
-    """DC from one start; `convex` solves the steps, at most `max_steps` of them."""
+    """DC from one start; `convex` solves the steps, at most `max_steps` of them.
+
+    It ends before the tangent repeats itself if a step lowers the objective by no more than this share of it,
+    `least_descent`.
+    """
 
     name = "dc_algorithm"
 
-    def __init__(self, convex: ConvexSolver, max_steps: int, tuning: RobustSettings = DEFAULTS):
+    def __init__(
+        self,
+        convex: ConvexSolver,
+        max_steps: int,
+        tuning: RobustSettings = DEFAULTS,
+        *,
+        least_descent: float = 0.0,
+    ):
         self.convex, self.max_steps, self.tuning = convex, max_steps, tuning
+        self.least_descent = least_descent
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -100,10 +112,12 @@ class DCAlgorithm:
                     progress.status = step.status
                     if here.objective > previous.objective:
                         break
+                left = np.inf if previous is None else previous.objective - ahead.objective
+                enough = left <= self.least_descent * abs(ahead.objective) and self.least_descent > 0.0
                 point, previous = reached, ahead
                 slack = step.certificate.primal - step.certificate.dual
                 progress.record(here.objective, here.objective - slack)
-                if settled:
+                if settled or enough:
                     progress.status = step.status
                     break
                 tangent = following
