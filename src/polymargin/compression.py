@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polymargin.checks import check_real
+from polymargin.checks import LARGEST_KERNEL, check_real
 from polymargin.estimators._base import MarginClassifier
 from polymargin.estimators._kernel import KernelClassifier
 from polymargin.estimators._scoring import count_votes
@@ -182,11 +182,12 @@ class _Projection:
         reach = float(np.sqrt(diagonal.max()))
         growing = _GrowingBasis(at, diagonal, at.times(at.points, weights))
         norms = np.einsum("ic,ic->c", weights, growing.residual)
-        target = (max_loss / reach) ** 2
+        target = min(max_loss / reach, LARGEST_KERNEL) ** 2
         while True:
             # What is left of the norms comes from subtraction; the certificate is computed afresh.
-            while growing.size < at.n_points and (norms - growing.gained).max() > target and growing.extend():
-                pass
+            while growing.size < at.n_points and (growing.size == 0 or (norms - growing.gained).max() > target):
+                if not growing.extend():
+                    break
             chosen, triangle = growing.chosen(), growing.triangle()
             beta = scipy.linalg.cho_solve((triangle, True), at.times(at.points[chosen], weights))
             distance = _distance(at, weights, chosen, beta)

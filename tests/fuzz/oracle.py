@@ -71,6 +71,8 @@ def judge(recipe: Recipe) -> Verdict:
             frames = [frame for frame in traceback.extract_tb(late.__traceback__) if str(OURS) in frame.filename]
             where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-6:]))
             return Verdict("defect", f"did not end within {CPU_SECONDS:g} CPU seconds: {where}")
+        except Exception as error:
+            return Verdict("defect", f"could not be judged: {type(error).__name__}: {str(error)[:160]}")
     for warning in said:
         allowed = (ConvergenceWarning, DataConversionWarning)
         ours = issubclass(warning.category, UserWarning) and "polymargin" in str(warning.filename)
@@ -267,13 +269,20 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
         return None
     else:
         support = model.support_vectors_
+        if support.shape[0] == 0:
+            return _compared(model, 0.0, losses, at_zero)
         if model.kernel in ("rbf", "laplacian") and not sparse.issparse(support):
-            support = support - support.mean(axis=0, dtype=np.float64)  # distances keep their digits
+            support = support - np.median(support, axis=0)  # distances keep their digits
         K = model.kernel(support, support) if callable(model.kernel) else pairwise_kernels(
             support, metric=model.kernel, filter_params=True, gamma=model._gamma, degree=model.degree,
             coef0=model.coef0,
         )  # fmt: skip
         norm = float(np.vdot(model.dual_coef_, model.dual_coef_ @ K))
+    return _compared(model, norm, losses, at_zero)
+
+
+def _compared(model: Any, norm: float, losses: float, at_zero: float) -> Verdict | None:
+    """Compare a certificate with the objective of the model, and with that of zero scores."""
     value = 0.5 * norm + model.C * losses
     reported = model.certificate_.primal
     if abs(value - reported) > max(ROUNDING, model.tol) * max(1.0, abs(reported)):

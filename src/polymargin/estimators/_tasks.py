@@ -49,9 +49,10 @@ class TaskClassifier(MomentClassifier):
             raise ValueError(
                 "landmarks must be None with kernel='precomputed': there are no rows to draw them from."
             )
-        if self.max_iter == 0:
+        settings = self._settings()
+        if settings.max_iter == 0:
             raise ValueError("max_iter must be at least 1, or -1 for no limit, got 0.")
-        return self._settings()
+        return settings
 
     def _can_stream(self) -> bool:
         """Tell whether rows may come in chunks; a kernel then needs landmarks, as chunks are not kept."""

@@ -211,7 +211,8 @@ class ProximalSVC(MomentClassifier):
         data = brought_together(data, features)
         moments, problem, rows, class_qr = self._state(data, features)
         if isinstance(data, TrainingSet) and (moments is None or not moments.are_moderate()):
-            assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
+            with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
+                assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
             check_entries("X", data.X)
         if problem is not None:
             solution = NormalEquationsSolver(rows, class_qr, self._tuning).solve(problem, settings)

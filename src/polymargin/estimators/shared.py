@@ -242,8 +242,8 @@ class SharedStructureSVC(TaskClassifier):
         return self.max_iter
 
     def _check_arguments(self) -> Settings:
-        settings = super()._check_arguments()
         check_choice("formulation", self.formulation, FORMULATIONS)
+        settings = super()._check_arguments()
         check_integer("n_init", self.n_init, at_least=1)
         if self.formulation != "original":
             if self.scheme == "ovo":

@@ -173,6 +173,7 @@ class TraceNormSVC(TaskClassifier):
         -------
         self
         """
+        check_choice("loss", self.loss, LOSSES)
         if self.loss == "smoothed_hinge":
             self._fit_hinge(X, y, sample_weight)
         else:

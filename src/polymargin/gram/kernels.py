@@ -23,6 +23,8 @@ _KERNEL_PARAMETERS = {
 
 AT_ONCE = 2**30
 """Products of entries, about, that a kernel matrix may take in one call, during which nobody hears Ctrl-C."""
+KERNEL_ROUNDING = 1e-10
+"""Error that rounding may make in an exponent of the Gaussian kernel."""
 SMALLEST_GAMMA, LARGEST_GAMMA = 1e-65, 1e65
 LARGEST_DEGREE = 100.0
 
@@ -48,12 +50,13 @@ class Kernel:
             if Y is None:
                 return _symmetric_rbf(X, self.gamma)
             if isinstance(Y, np.ndarray):  # near their centre, distances of rows keep their digits
-                centre = Y.mean(axis=0, dtype=np.float64)
+                centre = central_point(Y, self.gamma)
                 X, Y = X - centre, Y - centre
+        X, Y = (Z.astype(np.float64) if getattr(Z, "dtype", None) == np.float32 else Z for Z in (X, Y))
         parameters = {key: getattr(self, key) for key in _KERNEL_PARAMETERS.get(self.name, ())}
         if self.name != "poly":
             return pairwise_kernels(X, Y, metric=self.name, **parameters)
-        with np.errstate(over="ignore"):  # refused in the next line, and said in a sentence
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, and said in a sentence
             values = pairwise_kernels(X, Y, metric=self.name, **parameters)
         _check_size(values, f"kernel='poly' of degree {self.degree:g}")
         return values
@@ -137,12 +140,19 @@ def _check_size(values: NDArray[np.float64], name: str) -> None:
     check_entries(f"The matrix of {name}", values, LARGEST_KERNEL)
 
 
+def central_point(points: NDArray, gamma: float) -> NDArray[np.float64]:
+    """Return a point near which distances keep their digits: the mean, or the median if a row pulls that away."""
+    mean = points.mean(axis=0, dtype=np.float64)
+    farthest = gamma * float(row_norms_squared(points - mean).max())
+    return mean if farthest * np.finfo(np.float64).eps <= KERNEL_ROUNDING else np.median(points, axis=0)
+
+
 def _symmetric_rbf(
     X: NDArray, gamma: float, until: float = math.inf, block_entries: int = 2**19
 ) -> NDArray[np.float64]:
     """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
     n = len(X)
-    centred = (X - X.mean(axis=0, dtype=np.float64)) * np.sqrt(2.0 * gamma)
+    centred = (X - central_point(X, gamma)) * np.sqrt(2.0 * gamma)
     squares = 0.5 * row_norms_squared(centred)
     matrix = np.empty((n, n))
     first = 0
@@ -185,9 +195,9 @@ def kernel_for(
     check_kernel_name(kernel)
     check_real("degree", degree, at_least=0.0, at_most=LARGEST_DEGREE)
     check_real("coef0", coef0, at_least=-LARGEST_ENTRY, at_most=LARGEST_ENTRY)
-    if gamma == "auto" and isinstance(gamma, str):
+    if isinstance(gamma, str) and gamma == "auto":
         number = 1.0 / n_features
-    elif gamma == "scale" and isinstance(gamma, str):
+    elif isinstance(gamma, str) and gamma == "scale":
         spread = variance() if kernel in _KERNEL_PARAMETERS else 1.0
         if 0.0 < spread < 1.0 / (n_features * LARGEST_GAMMA):
             raise ValueError(

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
-from polymargin.gram.kernels import Kernel, row_norms_squared
+from polymargin.gram.kernels import Kernel, central_point, row_norms_squared
 
 BLOCK_BYTES = 2**20
 """Size of the block of kernel values formed at a time: it should stay in the processor's second cache."""
@@ -67,7 +67,7 @@ def _rbf(kernel: Kernel, points: NDArray) -> Prepared:
     """Return ``exp(-gamma |x - y|^2)``; rows and points are centred, so that little cancels in the distance."""
     if len(points) == 0:
         return lambda X: np.zeros((len(X), 0))
-    centre, scale = points.mean(axis=0, dtype=np.float64), np.sqrt(2.0 * kernel.gamma)
+    centre, scale = central_point(points, kernel.gamma), np.sqrt(2.0 * kernel.gamma)
     scaled = (points - centre) * scale
     columns, squares = np.ascontiguousarray(scaled.T), 0.5 * row_norms_squared(scaled)
 

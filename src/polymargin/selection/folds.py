@@ -10,6 +10,13 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Positions of the rows to train on and of those left out."""
 
 
+def check_folds(name: str, cv: Any) -> None:
+    """Refuse an argument `name` that cannot say how to split rows."""
+    if isinstance(cv, (str, bytes, np.ndarray)):
+        allowed = "a number of folds, a splitter or a list of (train, test) rows"
+        raise ValueError(f"{name} must be {allowed}, got {cv!r}.")
+
+
 def folds_of(name: str, cv: Any, X: Any, y: Any) -> list[Fold]:
     """Return the folds that the argument `name`, scikit-learn's `cv`, asks for.
 
@@ -21,10 +28,7 @@ def folds_of(name: str, cv: Any, X: Any, y: Any) -> list[Fold]:
     >>> len(folds_of("cv", 2, np.zeros((4, 1)), np.array([0, 0, 1, 1])))
     2
     """
-    if isinstance(cv, (str, bytes)):
-        raise ValueError(
-            f"{name} must be a number of folds, a splitter or a list of (train, test) rows, got {cv!r}."
-        )
+    check_folds(name, cv)
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
     if not folds:
         raise ValueError(f"{name} must yield at least one fold, got none.")

@@ -31,7 +31,7 @@ from polymargin.gram import (
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.calibration import JUDGING_FOLDS, least_log_loss
 from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
-from polymargin.selection.folds import folds_of
+from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.left_out import check_two_rows, deal, smallest_class
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
@@ -168,6 +168,8 @@ class MarginSearch(MarginClassifier):
             check_choice("criterion", self.criterion, CRITERIA)
             if self.criterion == "gacv" and machine.loss != "lee":
                 raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
+        else:
+            check_folds("criterion", self.criterion)
         Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         if self.search_tol is not None:
             check_real("search_tol", self.search_tol, above=0.0)

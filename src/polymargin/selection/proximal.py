@@ -16,7 +16,7 @@ from polymargin.estimators._statement import brought_together
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
-from polymargin.selection.folds import folds_of
+from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, middle_first
 from polymargin.solvers.contract import Settings, Solution, Status
@@ -181,6 +181,8 @@ class ProximalSVCCV(MarginClassifier):
             raise TypeError(f"estimator must be a ProximalSVC, got {self.estimator!r}.")
         if isinstance(self.criterion, str):
             check_choice("criterion", self.criterion, ("loo",))
+        else:
+            check_folds("criterion", self.criterion)
         if machine.class_weight is not None:
             raise ValueError(
                 "class_weight of the estimator must be None in ProximalSVCCV, where weights count rows, got "

@@ -29,6 +29,9 @@ class SoftmaxSettings:
 
 DEFAULTS = SoftmaxSettings()
 
+SMALLEST_CURVATURE = 1e-200
+"""Below, a step would be beyond all numbers."""
+
 
 class SoftmaxNewton:
     """Newton's method with halved steps; the slope stays at its bound while its gradient asks for less."""
@@ -104,7 +107,8 @@ def _solved(H: Array, right: Array) -> Array:
     _, answer, info = dposv(H, right)
     if info == 0:
         return answer
-    # weights apart by many orders leave no digits for the ridge: what is below rounding is taken for rounding
+    # weights apart by many orders leave no digits for the ridge: no step where rounding rules
     values, vectors = np.linalg.eigh(H)
-    values = np.maximum(values, max(values[-1], np.finfo(np.float64).tiny) * len(H) * np.finfo(np.float64).eps)
-    return vectors @ ((vectors.T @ right) / values)
+    told = values > max(values[-1] * len(H) * np.finfo(np.float64).eps, SMALLEST_CURVATURE)
+    along = vectors[:, told]
+    return along @ ((along.T @ right) / values[told])

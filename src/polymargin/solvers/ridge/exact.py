@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import lapack
 
 from polymargin.moments import ClassMoments
@@ -131,33 +132,102 @@ class DualRidgeSolver:
         """Solve for the coefficients (q, k)."""
         progress = Progress(settings, observer, method=self.name)
         progress.status = Status.STALLED
-        Z, multipliers = self._solve(problem)
-        return progress.finish(Z, problem.certify(Z, multipliers))
+        return progress.finish(*self._solve(problem, settings.tol))
 
-    def _solve(self, problem: ProximalRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return coefficients (q, k) and multipliers (n, k)."""
+    def _solve(self, problem: ProximalRows, tol: float) -> Certified:
+        """Return coefficients (q, k) and their certificate."""
+        rows = _DualRows.of(problem)
+        systems = rows.factorised()
+        worst = _worst_condition(systems)
+        if worst >= self.tuning.broken_down:
+            multipliers = _corrected(_apply(systems, rows.right), rows.residual, systems, self.tuning)
+            Z = rows.coefficients(multipliers)
+            certificate = problem.certify(Z, multipliers)
+            if certificate.within(tol) or worst >= self.tuning.ill_conditioned:
+                return Z, certificate
+        return self._by_spectra(rows)
+
+    def _by_spectra(self, rows: "_DualRows") -> Certified:
+        """Solve by the rows themselves, whose squares have lost the digits beside a large offset or a large C.
+
+        Coefficients are not those of the multipliers, which as numbers of finite length could not tell the offset.
+        """
+        systems = list(rows.systems())
+        spectra = [SpectralSystem.of(system, rows.problem.C) for system in systems]
+        parts = [spectrum.solution(system.right) for spectrum, system in zip(spectra, systems, strict=True)]
+        Z, multipliers = map(np.hstack, zip(*parts, strict=True))
+
+        def step(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+            groups = (np.array_split(part, len(spectra), axis=1) for part in (rows.errors(Z), Z))
+            return np.hstack([one.step(*group) for one, *group in zip(spectra, *groups, strict=True)])
+
+        Z = _improved(Z, step, self.tuning)
+        return Z, rows.problem.certify(Z, multipliers)
+
+
+@dataclass(frozen=True, slots=True)
+class _DualRows:
+    """Few rows with their signs, by the multipliers of which the coefficients are found.
+
+    Attributes
+    ----------
+    B : features of the rows less `centre`, which costs no digits; sparse ones are not centred.
+    centre : (p,) their mean.
+    signs, roots : (n, k) signs, and roots of the weights.
+    problem : what is solved.
+    """
+
+    B: Any
+    centre: NDArray[np.float64]
+    signs: NDArray[np.float64]
+    roots: NDArray[np.float64]
+    problem: ProximalRows
+
+    @classmethod
+    def of(cls, problem: ProximalRows) -> "_DualRows":
+        """Centre the features."""
         ((B, signs, N),) = replace(problem, chunk_rows=len(problem.labels)).chunks()
-        roots = np.sqrt(N)
-        inner = dense(B @ B.T) + 1.0
-        ridge = np.eye(len(roots)) / problem.C
-        different = roots[:, :1] if problem.sides.shared else roots
-        systems = [factorise(root[:, None] * inner * root + ridge) for root in different.T]
-        if _worst_condition(systems) < self.tuning.broken_down:
-            rows = _systems(B, signs, roots, problem.sides.shared)
-            parts = [SpectralSystem.of(system, problem.C).solution(system.right) for system in rows]
-            Z, multipliers = map(np.hstack, zip(*parts, strict=True))
-            return Z, multipliers
+        centre = np.zeros(B.shape[1]) if sparse.issparse(B) else B.mean(axis=0)
+        return cls(B if sparse.issparse(B) else B - centre, centre, signs, np.sqrt(N), problem)
 
-        def primal(A: NDArray[np.float64]) -> NDArray[np.float64]:
-            weighted = roots * A
-            return np.vstack([B.T @ weighted, -weighted.sum(axis=0)])
+    @property
+    def right(self) -> NDArray[np.float64]:
+        """Right-hand sides (n, k)."""
+        return self.roots * self.signs
 
-        def residual(A: NDArray[np.float64]) -> NDArray[np.float64]:
-            Z = primal(A)
-            return roots * (signs - (B @ Z[:-1] - Z[-1])) - A / problem.C
+    @property
+    def _different(self) -> NDArray[np.float64]:
+        """Roots of the weights (n, m) of the m different systems."""
+        return self.roots[:, :1] if self.problem.sides.shared else self.roots
 
-        multipliers = _corrected(_apply(systems, roots * signs), residual, systems, self.tuning)
-        return primal(multipliers), multipliers
+    def factorised(self) -> "list[Factorised]":
+        """Return ``N^(1/2) E E' N^(1/2) + I/C`` by Cholesky."""
+        along = self.B @ self.centre
+        inner = dense(self.B @ self.B.T) + along[:, None] + along + (1.0 + float(self.centre @ self.centre))
+        ridge = np.eye(len(inner)) / self.problem.C
+        return [factorise(root[:, None] * inner * root + ridge) for root in self._different.T]
+
+    def systems(self) -> Iterator[WeightedSystem]:
+        """Yield the weighted rows of every problem; of all together where they share the weights."""
+        E = np.column_stack([dense(self.B) + self.centre, -np.ones(len(self.signs))])
+        for at, root in enumerate(self._different.T):
+            right = self.right if self.problem.sides.shared else self.right[:, [at]]
+            yield WeightedSystem(E * root[:, None], right)
+
+    def coefficients(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the coefficients ``E' N^(1/2) alpha`` (q, k) of multipliers (n, k)."""
+        weighted = self.roots * multipliers
+        sums = weighted.sum(axis=0)
+        return np.vstack([self.B.T @ weighted + np.outer(self.centre, sums), -sums])
+
+    def errors(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what coefficients (q, k) leave of the right-hand sides."""
+        scores = self.B @ Z[:-1] + (self.centre @ Z[:-1] - Z[-1])
+        return self.roots * (self.signs - scores)
+
+    def residual(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what multipliers (n, k) leave of the right-hand sides."""
+        return self.errors(self.coefficients(multipliers)) - multipliers / self.problem.C
 
 
 def cholesky_would_fail(rows: ProximalRows, tuning: RidgeSettings = DEFAULTS) -> bool:
@@ -214,9 +284,14 @@ def _corrected(
     point: NDArray[np.float64], residual: Solve, systems: list[Factorised], tuning: RidgeSettings
 ) -> NDArray[np.float64]:
     """Correct `point` by residuals until corrections no longer shrink."""
+    return _improved(point, lambda here: _apply(systems, residual(here)), tuning)
+
+
+def _improved(point: NDArray[np.float64], step: Solve, tuning: RidgeSettings) -> NDArray[np.float64]:
+    """Take steps from `point` until they no longer shrink."""
     size = np.inf
     for _ in range(tuning.max_corrections):
-        correction = _apply(systems, residual(point))
+        correction = step(point)
         previous, size = size, float(np.linalg.norm(correction))
         if not size < 0.5 * previous:
             return point
@@ -256,21 +331,15 @@ class SpectralSystem:
         inner = self._divided(self.U.T @ right)
         return self.V @ (self.s[:, None] * inner), self.U @ inner
 
+    def step(self, errors: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the step to the solution from coefficients Z that leave `errors` of the right-hand sides."""
+        inside = self.V.T @ Z
+        along = self._divided(self.s[:, None] * (self.U.T @ errors) - inside / self.C)
+        return self.V @ (along + inside) - Z  # what is outside of the span of the rows goes
+
     def factorised(self) -> Factorised:
         """Return ``A'A + I/C``, for rows as many as columns."""
         return Factorised(lambda b: self.V @ self._divided(self.V.T @ b), 0.0)
 
     def _divided(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
         return b / (self.s**2 + 1.0 / self.C)[:, None]
-
-
-def _systems(
-    B: Any, signs: NDArray[np.float64], roots: NDArray[np.float64], shared: bool
-) -> Iterator[WeightedSystem]:
-    """Yield the weighted rows and signs of every problem; of all together where they share the weights."""
-    E = np.column_stack([dense(B), -np.ones(len(signs))])
-    if shared:
-        yield WeightedSystem(E * roots[:, :1], signs * roots)
-    else:
-        for d, root in zip(signs.T, roots.T, strict=True):
-            yield WeightedSystem(E * root[:, None], (d * root)[:, None])

@@ -63,6 +63,10 @@ class LeftOutSides:
         return [np.flatnonzero(labels == r), np.flatnonzero(labels != r)]
 
 
+LEAST_SLACK = 1e-10
+"""One less a leverage below which rounding determines what is left of a score, where that is a difference."""
+
+
 def left_out_scores(
     rows: ProximalRows,
     moments: ClassMoments | None,
@@ -135,11 +139,7 @@ def _through_moments(
                 leaving = side.factors[labels[at], r] * (rows.weights[part][at] if whole else 1.0)
                 leverage = leaving[:, None] * (axes**2 @ inverse)
                 fitted = axes @ (spectrum.target[:, None] * inverse)
-                if (leverage >= 1.0).any():
-                    raise ValueError(
-                        "X holds a row that alone determines its own score (its leverage is 1 to rounding), so "
-                        "that no score is left when it leaves: scale X, lower C, or use folds."
-                    )
+                _check_determined(bool((1.0 - leverage >= LEAST_SLACK).all()))
                 scores[:, at, r] = ((fitted - leverage * signs[at, r, None]) / (1.0 - leverage)).T
         yield part, scores
         first = part.stop
@@ -169,6 +169,7 @@ def _through_rows(
             # the only row of its class has no weight once it is left out: its score needs no correction
             direct = inner[at] @ (roots[:, None] * multipliers)
             scores[:, at, r] = np.where(root > 0, signs[at, r, None] - errors, direct).T
+    _check_determined(bool(np.isfinite(scores).all()))
     yield slice(0, len(signs)), scores
 
 
@@ -197,8 +198,18 @@ def _at_one_C(rows: ProximalRows, sides: LeftOutSides, C: float) -> NDArray[np.f
             correction = extra * scipy.linalg.solve(coupling, columns.T, check_finite=False)
             answer = out @ seen - (inside @ seen) @ correction
             diagonal = np.einsum("ij,ij->i", out, out) - np.einsum("ij,ji->i", columns, correction)
+            _check_determined(bool((diagonal > 0).all()))
             scores[leaving, r] = signs[leaving, r] - answer / (roots[leaving] * diagonal)
     return scores
+
+
+def _check_determined(are_determined: bool) -> None:
+    """Refuse rows without which rounding leaves no score."""
+    if not are_determined:
+        raise ValueError(
+            "X holds a row that alone determines its own score (its leverage is 1 to rounding), so that no score "
+            "is left when it leaves: scale X, lower C, or use folds."
+        )
 
 
 def _principal_axes(

@@ -256,7 +256,8 @@ def largest_penalty_weight(
         rows, scales = master.rows_of(atoms)
         master.cuts.append(atoms, rows, scales)
         # |a.G_j| <= cost t, with t in units of the first polar
-        rows /= (scales * atoms.costs * unit)[:, None]
+        with np.errstate(over="ignore"):  # an atom that costs more than any number binds nothing
+            rows /= (scales * atoms.costs * unit)[:, None]
         reach, infinite = np.ones((len(rows), 1)), np.full(len(rows), np.inf)
         add_rows(highs, np.hstack([rows, -reach]), -infinite, np.zeros(len(rows)))
         add_rows(highs, np.hstack([rows, reach]), np.zeros(len(rows)), infinite)
