@@ -192,7 +192,7 @@ def test_smooth_step_agrees_with_clarabel(kernel, loss, seed):
     assert solution.status is Status.SOLVED
     primal, optimum = solution.certificate.primal, curved_optimum(step)
     assert primal <= optimum + 1e-7 * max(1.0, optimum)
-    # Clarabel may end early, above the optimum, where it calls its answer inaccurate; our own lower bound holds then
+    # Clarabel may end early, above the optimum, and calls its answer inaccurate; our own lower bound holds then
     assert primal == pytest.approx(optimum, rel=1e-6, abs=1e-6)
 
 
