@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.checks import check_choice
+from polymargin.checks import LARGEST, check_choice
 
 CONSTRAINTS = ("symmetric", "psd", "nonnegative")
 
@@ -120,6 +120,9 @@ def _resolve_bounds(bounds: Any, shape: tuple[int, int]) -> tuple[NDArray[np.flo
         raise ValueError(f"bounds must not be NaN, nor leave an entry no number, got {bounds!r}.")
     if (lower > upper).any():
         raise ValueError(f"bounds must have lower <= upper in every entry, got {bounds!r}.")
+    sides = np.abs([lower, upper])
+    if (np.isfinite(sides) & (sides > LARGEST)).any():
+        raise ValueError(f"bounds must be at most {LARGEST:g} in size, or infinite for none, got {bounds!r}.")
     return lower, upper
 
 

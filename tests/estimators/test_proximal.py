@@ -356,3 +356,20 @@ def test_class_weights_in_streams():
         ProximalSVC(class_weight="balanced").fit(X, y).forget(X[:3], y[:3])
     with pytest.raises(ValueError, match="must be None in ProximalSVCCV"):
         ProximalSVCCV(ProximalSVC(class_weight=weights)).fit(X, y)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e8, 1e12])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
+@pytest.mark.parametrize(("n", "p"), [(30, 50), (60, 200), (200, 8)])
+def test_offsets_and_large_C_are_certified(n, p, offset, C):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, p)), np.arange(n) % 3
+    model = ProximalSVC(C, refine=False).fit(X + offset, y)
+    assert model.converged_
+    assert abs(model.certificate_.gap) <= model.tol
+
+
+def test_a_row_that_alone_determines_its_score_cannot_be_left_out():
+    X, y = np.vstack([1e8 * np.eye(3), np.zeros((5, 3))]), np.arange(8) % 2
+    with pytest.raises(ValueError, match="X holds a row that alone determines its own score"):
+        ProximalSVCCV(ProximalSVC(refine=False), Cs=[1e15]).fit(X, y)

@@ -249,6 +249,7 @@ def test_kernel_scores_are_those_of_the_basis_and_precomputed_agrees(data):
         ({"bounds": (1, -1)}, "lower <= upper"),
         ({"bounds": (0, 1, 2)}, "bounds must be None or a pair"),
         ({"bounds": (np.nan, 1)}, "bounds must not be NaN"),
+        ({"bounds": (-1e300, 1e300)}, "bounds must be at most 1e\\+15 in size, or infinite"),
         ({"bounds": (np.zeros((2, 2)), 1)}, "bounds must be None or a pair"),
         ({"bounds": (-2, -1), "constraint": "nonnegative"}, "contradicts upper bounds"),
         ({"fixed_relations": {(0, 1): 2.0}}, "fixed_relations must lie within the bounds, got 2"),
