@@ -318,11 +318,19 @@ class Policy:
         if offers:
             return min(offers, key=lambda stage: stage.predicted or 0.0)
         if state.stagnation.is_stuck:
-            return None
+            return self._last_resort(state)
         budget, tuning = max(self.slice_share * state.work, self.shortest_slice), self.decomposition
         if not state.trail and self._is_lee(state):
             tuning = replace(tuning, steps_per_example=min(tuning.steps_per_example, self.first_steps))
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
+
+    def _last_resort(self, state: State) -> Stage | None:
+        """Return what has not been tried from here, whatever it costs: the decomposition gains nothing any more."""
+        can_step = state.last != ActiveSet.name and not isinstance(state.problem.gram, LazyGram)
+        if can_step and (predicted := self._work_of_faces(state)) < inf:
+            return self._faces(state, predicted, max(self.patience * predicted, self.cheap))
+        has_been_inside = state.has_run(InteriorPoint.name) or state.has_run(KernelInteriorPoint.name)
+        return None if has_been_inside or not self._has_root(state) else self._on_root(state)
 
     def _polish(self, state: State) -> Stage | None:
         """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
@@ -392,18 +400,26 @@ class Policy:
                 return None
             method, tol = KernelInteriorPoint(self.kernel_interior), max(state.tol, self.kernel_interior_tol)
             return Stage(method, predicted, None, tol=tol, from_inside=True)
-        if n * (k - 1) > self.root_unknowns or not is_judged:
+        if not (self._has_root(state) and is_judged):
             return None
-        predicted = self.root_iterations * self._interior_iteration(state.problem, n + 1)
-        if predicted > min(max(state.work, self.shortest_faces), self.tail * state.work_to_go(self.exact)):
-            return None
+        most = min(max(state.work, self.shortest_faces), self.tail * state.work_to_go(self.exact))
+        return self._on_root(state) if self._work_on_root(state) <= most else None
+
+    def _has_root(self, state: State) -> bool:
+        """Tell whether the problem is small enough for an interior point on a root of the matrix."""
+        losses = state.problem.losses
+        return losses.n_examples * (losses.n_classes - 1) <= self.root_unknowns
+
+    def _work_on_root(self, state: State) -> float:
+        return self.root_iterations * self._interior_iteration(state.problem, state.problem.losses.n_examples + 1)
+
+    def _on_root(self, state: State) -> Stage:
         root = InteriorPoint(kernel_root(state.on_matrix.gram), self.interior_point)
-        return Stage(root, predicted, None, tol=self.root_tol, from_inside=True)
+        return Stage(root, self._work_on_root(state), None, tol=self.root_tol, from_inside=True)
 
     def _is_large_lee(self, state: State) -> bool:
         """Tell whether an interior point would be one on the matrix itself."""
-        losses = state.problem.losses
-        return losses.n_examples * (losses.n_classes - 1) > self.root_unknowns and self._is_lee(state)
+        return not self._has_root(state) and self._is_lee(state)
 
     @staticmethod
     def _is_lee(state: State) -> bool:
