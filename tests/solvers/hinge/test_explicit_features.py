@@ -5,7 +5,14 @@ import pytest
 from scipy import sparse
 
 from polymargin.gram import FeatureGram
-from polymargin.problems.hinge import HingeProblem, SimplexLosses, crammer_singer, lee_lin_wahba, weston_watkins
+from polymargin.problems.hinge import (
+    HingePoint,
+    HingeProblem,
+    SimplexLosses,
+    crammer_singer,
+    lee_lin_wahba,
+    weston_watkins,
+)
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.feature_newton import FeatureNewton
@@ -53,6 +60,24 @@ def test_feature_newton_reaches_the_optimum(loss, seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, loss, rng.uniform(-3.0, 2.0), seed % 4 > 0)
     check_against_reference(FeatureNewton(), problem, 1e-7)
+
+
+@both_solvers
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("max_iter", [0, 3])
+def test_a_start_that_another_problem_left_is_certified_truly(solver, loss, max_iter):
+    """Without some rows the classes' coefficients no longer sum to zero, which no dual bound may overlook."""
+    rng = np.random.default_rng(3)
+    problem = random_problem(rng, loss, -1.0, fit_intercept=True)
+    point = FeatureNewton().solve(problem, Settings(1e-7, 50_000)).point
+    rest = np.arange(5, problem.gram.n)
+    losses = problem.losses.restricted(rest)
+    smaller = HingeProblem(FeatureGram(problem.gram.features[rest]), losses, fit_intercept=True)
+    start = HingePoint(losses.dual_of(problem.coefficients(point.dual)[rest]), point.intercept)
+    certificate = solver.solve(smaller, Settings(1e-7, max_iter), start=start).certificate
+    optimum = hinge_optimum(smaller)
+    assert certificate.dual <= optimum + 1e-7 * max(1.0, optimum)
+    assert certificate.gap >= 0.0
 
 
 @both_solvers

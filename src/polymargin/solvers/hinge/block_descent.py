@@ -13,7 +13,7 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.hinge.acceptance import accepts_compiled
-from polymargin.solvers.hinge.feasibility import balanced
+from polymargin.solvers.hinge.feasibility import balanced, feasible
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,9 @@ class BlockDescent:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
-        descent = _Descent(problem, start, np.random.default_rng(self.seed), self.tuning)
-        best = _Best(problem, start)
+        begin = _beginning(problem, start)
+        descent = _Descent(problem, begin, np.random.default_rng(self.seed), self.tuning)
+        best = _Best(problem, begin)
         next_certificate = smallest = np.inf
         newest = 0
         with Progress(settings, observer, method=self.name) as progress:
@@ -108,11 +109,11 @@ class BlockDescent:
 
 
 class _Best:
-    """The point of smallest certified gap so far; the first is the start, or zero."""
+    """The point of smallest certified gap so far; the first is that to begin with."""
 
-    def __init__(self, problem: HingeProblem, start: HingePoint | None):
+    def __init__(self, problem: HingeProblem, begin: HingePoint):
         self.problem = problem
-        self.point = _resting_point(problem) if start is None else start
+        self.point = begin
         self.certificate = problem.certify(self.point)
 
     def offer(self, point: HingePoint) -> Certificate:
@@ -126,8 +127,11 @@ class _Best:
         return self.certificate
 
 
-def _resting_point(problem: HingeProblem) -> HingePoint:
-    return HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
+def _beginning(problem: HingeProblem, start: HingePoint | None) -> HingePoint:
+    """Return the start, which may be that of another problem, as a point of this one; zero if there is none."""
+    if start is None:
+        return HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
+    return HingePoint(feasible(problem, start.dual), start.intercept)
 
 
 class _Descent:
@@ -136,13 +140,12 @@ class _Descent:
     def __init__(
         self,
         problem: HingeProblem,
-        start: HingePoint | None,
+        begin: HingePoint,
         rng: np.random.Generator,
         tuning: DescentSettings,
     ):
         gram = as_features(problem.gram, "Block descent")
         losses = problem.losses
-        begin = _resting_point(problem) if start is None else start
         self.problem = problem
         self.rng = rng
         self.dual = begin.dual.copy()
