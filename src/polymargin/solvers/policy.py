@@ -325,7 +325,7 @@ class Policy:
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 
     def _last_resort(self, state: State) -> Stage | None:
-        """Return what has not been tried from here, whatever it costs: the decomposition gains nothing any more."""
+        """Return what has not been tried from here, whatever it costs, as the decomposition gains nothing more."""
         can_step = state.last != ActiveSet.name and not isinstance(state.problem.gram, LazyGram)
         if can_step and (predicted := self._work_of_faces(state)) < inf:
             return self._faces(state, predicted, max(self.patience * predicted, self.cheap))
