@@ -5,8 +5,8 @@ program with sparse matrices, which serves them best, and at least `RIVAL_LIMIT`
 stopped: then the ratio is a lower bound, marked by ">".
 Whole fits have the utilities (16) of Liu, Wu & He, 0.4 for taking the first class for the second or third.
 
-`python -m benchmarks.robust small large rbf search svc [--markdown FILE]` runs all parts, which can also be run one
-by one: "search" is RobustSearch beside GridSearchCV with five folds on the same grid, in CPU seconds, with the
+`python -m benchmarks.robust small large rbf search svc [--markdown FILE]` runs all parts, which can also be run
+one by one: "search" is RobustSearch beside GridSearchCV with five folds on the same grid, in CPU seconds, with the
 utilities of test rows; "svc" a fit with the rbf kernel to 600 digits beside scikit-learn's SVC.
 """
 
@@ -196,7 +196,8 @@ def main():
     problems = QUICK if arguments.quick else [problem for part in parts for problem in PARTS.get(part, ())]
     if problems:
         rivals_of_a_step = ("clarabel", "clar_err", "piqp", "piqp_err")
-        tables.append(Table(("kernel", "n", "k", "p", "ours_s", "gap", *rivals_of_a_step, "steps", "fit"), width=9))
+        columns = ("kernel", "n", "k", "p", "ours_s", "gap", *rivals_of_a_step, "steps", "fit")
+        tables.append(Table(columns, width=9))
     for kernel, n, k, p in problems:
         measure(kernel, n, k, p, tables[-1], goals)
     goals.report()

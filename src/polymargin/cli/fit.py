@@ -159,7 +159,7 @@ def fit(
             row_costs = training.held_out_costs(job)
             page(trained.model, job.held_out, choice.costs, report, command, data.name, row_costs)
             if choice.decides_by_row:
-                notes().print("the report shows what the model decides by itself, the lines below what the costs do")
+                notes().print("the report shows the model's own decisions, the lines below those by the costs")
         # What is printed comes last: whoever closes the pipe early has the files.
         show_summary(results(), trained, job, choice.costs)
         if save is not None:

@@ -28,4 +28,3 @@ def test_they_are_those_of_refits(C):
     Z = NystroemMap(kernel, X[:12]).transform(X)
     by_features = left_out_by_features(Z, targets, weights, C)
     np.testing.assert_allclose(by_features, refitted(Z @ Z.T, targets, weights, C), rtol=1e-8, atol=1e-8)
-

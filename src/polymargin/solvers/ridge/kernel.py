@@ -1,7 +1,7 @@
 """Least squares in the space of a kernel: the exact scores of rows left out, for the price of one factorisation.
 
-Functions ``f = h + b``, one per column of the targets t, minimise ``C sum_i w_i (t_i - f(x_i))^2 + ||h||^2 + b^2``.
-A row leaves with all its weight.
+Functions ``f = h + b``, one per column of the targets t, minimise
+``C sum_i w_i (t_i - f(x_i))^2 + ||h||^2 + b^2``. A row leaves with all its weight.
 """
 
 import numpy as np
