@@ -191,10 +191,10 @@ class State:
         problem, point = self.problem_of(stage), found.point
         if not problem.losses.is_compiled or not np.isfinite(point.dual).all():
             return found
-        # a stop cannot wait for all rows of a matrix that is not kept
-        waits = isinstance(point, ScoredPoint) and isinstance(problem.gram, LazyGram)
         plain = HingePoint(feasible(problem, point.dual), point.intercept)
-        return replace(found, point=plain, certificate=problem.certify(plain, point.scores if waits else None))
+        # a stop cannot wait for all rows of a matrix that is not kept
+        kept = point.scores if isinstance(point, ScoredPoint) and isinstance(problem.gram, LazyGram) else None
+        return replace(found, point=plain, certificate=problem.certify(plain, kept))
 
     def conclusion(self) -> tuple[HingePoint, Certificate]:
         """Return the best point and what it is worth on the problem given, measured by scores computed at once."""
