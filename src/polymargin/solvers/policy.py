@@ -17,6 +17,7 @@ from scipy import sparse
 
 from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
 from polymargin.problems.hinge import HingeProblem, polyhedral
+from polymargin.solvers.choice import chosen
 from polymargin.solvers.contract import Solver
 from polymargin.solvers.effort import RATES, Operations, Rates
 from polymargin.solvers.hinge import (
@@ -160,25 +161,12 @@ class Policy:
         TypeError
             The object is no solver.
         """
-        fit = [name for name, method in METHODS.items() if method().accepts(problem) is True]
-        if isinstance(solver, str):
-            if solver == "auto":
-                if not fit:
-                    raise ValueError(f"no solver takes this problem: {Decomposition().accepts(problem)}")
-                return None
-            if solver not in METHODS:
-                raise ValueError(
-                    f"solver must be 'auto', a solver or one of {fit} for this problem, got {solver!r}."
-                )
-            solver = METHODS[solver]()
-        if not (callable(getattr(solver, "solve", None)) and callable(getattr(solver, "accepts", None))):
-            raise TypeError(
-                f"solver must be 'auto', a name or an object with the methods solve and accepts, got {solver!r}."
-            )
-        answer = solver.accepts(problem)
-        if answer is not True:
-            raise ValueError(f"solver {solver.name!r} cannot take this problem: {answer}")
-        return solver
+        asked = chosen(solver, (method() for method in METHODS.values()), problem)
+        if asked is not None:
+            return asked[0]
+        if not any(method().accepts(problem) is True for method in METHODS.values()):
+            raise ValueError(f"no solver takes this problem: {Decomposition().accepts(problem)}")
+        return None
 
     def stages(self, state: State, chosen: Solver | None = None) -> Iterator[Stage]:
         """Name one method after the other, each by what those before it have left in `state`."""
