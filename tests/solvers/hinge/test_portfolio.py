@@ -178,11 +178,20 @@ def test_block_descent_moves_the_intercept_where_rows_are_short(loss, scale):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_block_descent_gets_no_more_than_the_others_would_take(loss):
     problem = machine(loss, *separable())
-    first, *others, last = Policy().routes(problem)
+    first, *others, last = Policy(descent_sweeps=1).routes(problem)
     assert first.method.name == last.method.name == "block_descent"
     assert last.budget is None
     share = Policy().descent_share[0 if loss == "lee" else 1]
-    assert first.budget == pytest.approx(share * min(stage.predicted for stage in others))
+    best = min(stage.predicted for stage in others)
+    assert first.predicted < best
+    assert first.budget == pytest.approx(share * best)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_block_descent_comes_last_where_others_take_less(loss):
+    *others, last = Policy(descent_sweeps=10_000).routes(machine(loss, *separable()))
+    assert "block_descent" not in [stage.method.name for stage in others]
+    assert last.method.name == "block_descent"
 
 
 def test_small_problems_are_judged_by_what_their_calls_take():

@@ -31,7 +31,7 @@ class DescentSettings:
     gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
         rounding can be left.
     closer : part of a gap that did not suffice at which the next certificate is drawn up.
-    epoch_calls : calls in an epoch.
+    start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
     """
 
     burst: float = 2e8
@@ -43,6 +43,7 @@ class DescentSettings:
     gain: float = 0.99
     patience: int = 5000
     closer: float = 0.7
+    start_calls: int = 700
     epoch_calls: int = 25
 
 
@@ -94,6 +95,7 @@ class BlockDescent:
         next_certificate = smallest = np.inf
         newest = 0
         with Progress(settings, observer, method=self.name) as progress:
+            progress.count("call", self.tuning.start_calls)
             for epoch in progress:
                 primal, dual = descent.epoch(epoch, progress)
                 progress.record(primal, dual)
