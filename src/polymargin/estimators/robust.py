@@ -28,9 +28,10 @@ from polymargin.problems.robust import (
     consistent_truncation,
     margins,
 )
-from polymargin.solvers.contract import Interrupted, Settings, Solution, Status
+from polymargin.solvers.choice import chosen
+from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.interior_point import InteriorSequence
-from polymargin.solvers.robust.dc import ConvexSolver, DCAlgorithm, convex_solver
+from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
 from polymargin.solvers.robust.settings import DEFAULTS
 
 Start = Literal["utility", "identity", "local"]
@@ -111,6 +112,10 @@ class RobustSVC(KernelClassifier):
         rows. Rows in memory only.
     max_dc_iter : int, default=50
         Limit of the convex steps from a start.
+    solver : str or object, default="auto"
+        What solves the convex steps: "interior_point", on features or a root of the kernel matrix,
+        "proximal_newton" (``loss="hinge"``), or an object with the methods `solve` and `accepts` of a solver.
+        "auto" takes the first where features, or the rank of the kernel, are few.
     tol : float, default=1e-6
         Relative gap that certifies a stationary point, between the 1e-8 and the 1e-4 of convex machines: a larger
         one could not tell whether the last two convex steps differ.
@@ -160,7 +165,7 @@ class RobustSVC(KernelClassifier):
     n_iter_ : int
         Convex steps from the start that was kept.
     solver_ : str
-        Name of the method that found the solution.
+        Name of the method that solved the convex steps.
     status_ : str
         Why it stopped: "solved", or the limit that it met.
     trace_ : Trace
@@ -206,6 +211,7 @@ class RobustSVC(KernelClassifier):
         starts: Sequence[Start] = STARTS,
         n_init: int = 1,
         max_dc_iter: int = 50,
+        solver: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = -1,
         time_limit: float | None = None,
@@ -230,6 +236,7 @@ class RobustSVC(KernelClassifier):
         self.starts = starts
         self.n_init = n_init
         self.max_dc_iter = max_dc_iter
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -282,7 +289,9 @@ class RobustSVC(KernelClassifier):
             return RobustProblem(gram, weight, truncation, self.fit_intercept, self.loss)
 
         problem = state(self.truncation_)
-        solution = self._solve(state, convex_solver(problem, until=settings.until), settings, data.labels)
+        solution = self._solve(
+            state, convex_solver(problem, self.solver, until=settings.until), settings, data.labels
+        )
         R = problem.coefficients(solution.point)
         self._store(data, kernel, nystroem, R)
         self.intercept_ = solution.point.step.intercept
@@ -308,7 +317,8 @@ class RobustSVC(KernelClassifier):
             return PartitionedRobust(blocks, width, data.n_classes, truncation, self.fit_intercept)
 
         problem = state(self.truncation_)
-        solution = self._solve(state, InteriorSequence(), settings)
+        asked = chosen(self.solver, (InteriorSequence(),), problem.convex_step())
+        solution = self._solve(state, InteriorSequence() if asked is None else asked[0], settings)
         self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
         self.intercept_ = solution.point.step.intercept
         self.suspicion_, self.suspect_labels_ = None, None
@@ -376,7 +386,7 @@ class RobustSVC(KernelClassifier):
     def _solve(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: ConvexSolver,
+        convex: Solver,
         settings: Settings,
         labels: NDArray[np.intp] | None = None,
     ) -> Solution[RobustPoint]:
@@ -408,7 +418,7 @@ class RobustSVC(KernelClassifier):
     def _start_scores(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: ConvexSolver,
+        convex: Solver,
         settings: Settings,
         labels: NDArray[np.intp] | None,
         problem: RobustProblem | PartitionedRobust,

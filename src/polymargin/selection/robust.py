@@ -286,7 +286,9 @@ class _Grid:
         scores: Any = None
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
-            solver = convex_solver(problem) if solver is None else solver  # of the kernel alone
+            solver = (
+                convex_solver(problem, self.machine.solver) if solver is None else solver
+            )  # of the kernel alone
             algorithm = DCAlgorithm(
                 solver, self.machine.max_dc_iter, least_descent=LAST_DESCENT * self.settings.tol
             )
