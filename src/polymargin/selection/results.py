@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.estimators._base import OUTCOME
+from polymargin.estimators.parts import OUTCOME
 
 COPIED = ("classes_", "n_features_in_", "feature_names_in_", "intercept_", *OUTCOME)
 """What a search takes over from the model it chose."""
