@@ -1,4 +1,4 @@
-"""Tuned numbers stand in the settings of a solver, the policy or the effort file, not where something is solved."""
+"""Tuned numbers stand in settings, in the policy or in the effort file, not where something is solved."""
 
 import ast
 from pathlib import Path

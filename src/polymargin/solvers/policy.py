@@ -220,8 +220,14 @@ class Policy:
 
     def _routes(self, problem: HingeProblem) -> Sequence[Stage]:
         if not problem.losses.is_compiled:
-            special = () if self._is_small(problem) else self._candidates(problem)
-            return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
+            on_features = self._candidates(problem) if isinstance(problem.gram, FeatureGram) else ()
+            special = [stage for stage in on_features if stage.method.name == InteriorPoint.name]
+            # a small problem is solved to its last digits by the general method, mostly
+            return (
+                (Stage(GeneralNewton()), *special)
+                if self._is_small(problem)
+                else (*special, Stage(GeneralNewton()))
+            )
         if self._is_small(problem):
             return ()
         others = self._by_work(problem)
