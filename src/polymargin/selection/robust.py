@@ -45,6 +45,10 @@ class RobustSearch(MarginClassifier):
     Within a fold the fits go from the smallest C to the largest, each a DC algorithm from the scores of the one
     before, to `search_tol`. The winner is fitted to all rows from all its starts, to its own `tol`.
 
+    Rows are left out by folds alone, not one by one with the active set frozen as in `MarginSearch`: without a row
+    the DC algorithm may end at another tangent, and the few free multipliers of linear machines pin all scores:
+    a utility from one fit can differ from that of refits by more than one setting from another.
+
     Parameters
     ----------
     estimator : RobustSVC or None, default=None
