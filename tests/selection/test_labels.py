@@ -1,5 +1,7 @@
 """Suspect labels: planted flips are found, whatever the classifier; the noise matrix, cleaning, bad input."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from polymargin import MulticategorySVC, ProximalSVC, SparseSVC, clean_and_refit, suspect_labels
 
 NAMES = np.array(["ash", "beech", "cedar"])
+from polymargin.selection.least_squares import leave_out_by_least_squares
 
 
 @pytest.fixture(scope="module")
