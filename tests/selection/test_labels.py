@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polymargin import MulticategorySVC, ProximalSVC, SparseSVC, clean_and_refit, suspect_labels
+from polymargin.selection.least_squares import leave_out_by_least_squares
 
 NAMES = np.array(["ash", "beech", "cedar"])
-from polymargin.selection.least_squares import leave_out_by_least_squares
 
 
 @pytest.fixture(scope="module")
