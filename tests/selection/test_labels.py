@@ -1,5 +1,7 @@
 """Suspect labels: planted flips are found, whatever the classifier; the noise matrix, cleaning, bad input."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polymargin import MulticategorySVC, ProximalSVC, SparseSVC, clean_and_refit, suspect_labels
+from polymargin.selection.least_squares import leave_out_by_least_squares
 
 NAMES = np.array(["ash", "beech", "cedar"])
 
@@ -148,6 +151,7 @@ def test_a_weight_is_a_repetition_by_least_squares(many_classes):
 
 def test_more_rows_than_landmarks(many_classes, monkeypatch):
     X, y, wrong = many_classes
-    monkeypatch.setattr("polymargin.selection.least_squares.LANDMARKS", 66)
+    by_landmarks = partial(leave_out_by_least_squares, most_rows=66)
+    monkeypatch.setattr("polymargin.selection.labels.leave_out_by_least_squares", by_landmarks)
     found = suspect_labels(X, y)
     assert np.isin(found.rows[found.order][:12], wrong).mean() > 0.7

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from polymargin.costs import resolve_cost_matrix, resolve_row_costs
-from polymargin.estimators._base import MarginClassifier
+from polymargin.estimators.parts import MarginClassifier
 from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.report.calibration import Calibration, cross_fitted
 from polymargin.selection.decisions import least_costly

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from polymargin.checks import check_choice, check_flag, check_real
 from polymargin.costs import resolve_cost_matrix, resolve_row_costs
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators.parts import all_or_nothing
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.decisions import expected_costs, own_costs
 from polymargin.selection.folds import Fold, folds_of

@@ -13,9 +13,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from polymargin.checks import check_positive_values, check_real
 from polymargin.estimators import steps
-from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._scoring import Scoring
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators.parts import MarginClassifier, Scoring, TrainingSet, all_or_nothing
 from polymargin.estimators.robust import RobustSVC, utility_of_rows
 from polymargin.gram import (
     LARGEST_GAMMA,
