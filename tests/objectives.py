@@ -58,6 +58,10 @@ def kernel_of(model, A, B):
     """Return the kernel between rows."""
     if model.kernel == "linear":
         return A @ B.T
+    if not len(B):
+        return np.zeros((len(A), 0))
+    if model.kernel in ("rbf", "laplacian"):
+        A, B = A - B[0], B - B[0]  # distances keep their digits
     given = {"gamma": model._gamma, "degree": model.degree, "coef0": model.coef0}
     return pairwise_kernels(A, B, metric=model.kernel, filter_params=True, **given)
 
