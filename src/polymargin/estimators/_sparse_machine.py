@@ -21,8 +21,6 @@ from polymargin.solvers.sparse.squared_norm import SquaredNorm
 
 METHODS: tuple[Solver, ...] = (SquaredNorm(Portfolio()), CuttingPlanes())
 """Solvers of the sparse machines, special ones first; the last accepts every problem."""
-INITIAL_TOL = 1e-6
-"""Gap to which initial fits, which only give weights, are solved."""
 
 
 def named_penalty(penalty: Any) -> Any:

@@ -36,14 +36,6 @@ from polymargin.solvers.robust.settings import DEFAULTS
 
 Start = Literal["utility", "identity", "local"]
 STARTS: tuple[Start, ...] = ("utility", "identity", "local")
-LOCAL_ROWS = 200
-"""Distinct rows up to which the local search, which takes some ten times as long as a start, is made."""
-LOCAL_ROUNDS = 5
-LOCAL_SCALES = (5.0, 0.3)
-"""Multiples of the scores from which it sets out: they move rows across the kinks of their losses."""
-NEGLIGIBLE_WEIGHT = 1e-6
-COLLAPSED = 1e-3
-"""Largest score below which the argmax is taken to be noise."""
 
 
 class RobustSVC(KernelClassifier):
@@ -446,19 +438,19 @@ class RobustSVC(KernelClassifier):
         rng = check_random_state(self.random_state)
         for _ in range(self.n_init - 1):
             yield "random", untruncated(emphasis=rng.exponential(size=len(labels)) ** 3)
-        if "local" not in names or len(labels) > LOCAL_ROWS:
+        if "local" not in names or len(labels) > DEFAULTS.local_rows:
             return
         lowest = np.inf
-        for _ in range(LOCAL_ROUNDS):
+        for _ in range(DEFAULTS.local_rounds):
             best = min(solutions.values(), key=_objective)
             if _objective(best) >= (1.0 - settings.tol) * lowest:
                 return
             lowest = _objective(best)
             F: Any = problem.reached(best.point)[0]
             own = margins(F)[np.arange(len(labels)), labels]
-            for scale in LOCAL_SCALES:
+            for scale in DEFAULTS.local_scales:
                 yield "local", scale * F
-            yield "local", untruncated(emphasis=np.where(own > 0, 1.0, NEGLIGIBLE_WEIGHT))
+            yield "local", untruncated(emphasis=np.where(own > 0, 1.0, DEFAULTS.negligible_weight))
 
     def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
         own = margins(F)[np.arange(len(F)), data.labels]
@@ -467,7 +459,7 @@ class RobustSVC(KernelClassifier):
         self.suspect_labels_ = data.rows[own < self.truncation_]
 
     def _warn_of_collapse(self, largest_score: float) -> None:
-        if largest_score < COLLAPSED:
+        if largest_score < DEFAULTS.collapsed:
             warnings.warn(
                 f"The scores of all training rows are within {largest_score:.1g} of zero and the predictions "
                 "noise: no class holds half of the expected utility, or C is too small. Use both starts, "

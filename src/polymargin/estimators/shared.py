@@ -17,13 +17,12 @@ from polymargin.relations import resolve_relations
 from polymargin.solvers.contract import Observer, Settings, Solution
 from polymargin.solvers.shared.alternation import spectral_start
 from polymargin.solvers.shared.base_step import BaseStep, make_base_step
+from polymargin.solvers.shared.settings import DEFAULTS
 from polymargin.solvers.shared.variable_projection import task_solver
 
 FORMULATIONS = ("original", "fast", "sum_to_zero")
 PAPER_ROUNDS = 5
 """Rounds of the paper, where there is no optimum to run to."""
-LONGEST = 10_000
-"""Limit of the iterations of fits that run to convergence."""
 
 
 class SharedStructureSVC(TaskClassifier):
@@ -291,7 +290,7 @@ class SharedStructureSVC(TaskClassifier):
         """Solve from every start and keep the best."""
         early = self._early_stopping()
         solver = task_solver(self.solver, problem, base_step, to_the_end=not early)
-        settings = settings if early else Settings(settings.tol, LONGEST)
+        settings = settings if early else Settings(settings.tol, DEFAULTS.longest)
         solutions = (
             solver.solve(problem, settings, start=start, observer=observer)
             for start in self._starts(problem, base_step)

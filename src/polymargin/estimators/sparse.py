@@ -12,10 +12,11 @@ from polymargin.checks import check_choice, check_integer, check_real, check_wei
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._scoring import Scoring, prepared
-from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, named_penalty, weights_from
+from polymargin.estimators._sparse_machine import Machine, named_penalty, weights_from
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.penalties import Penalty, pair_differences
 from polymargin.solvers.contract import Settings, at_rest
+from polymargin.solvers.sparse.settings import DEFAULTS
 
 LOSSES = ("weston", "lee", "crammer")
 
@@ -323,7 +324,7 @@ class SparseSVC(SparseClassifier):
         machine.check_weighted(penalty, self.adaptive)
         if not flag:
             return machine.given_weights(penalty, self.adaptive)
-        initial = replace(settings, tol=max(settings.tol, INITIAL_TOL))
+        initial = replace(settings, tol=max(settings.tol, DEFAULTS.initial_tol))
         coef = machine.solve_l2(self.initial_C, initial).point.coef
         for _ in range(self.adaptive_rounds - 1):
             weighted = penalty.weighted(self._weights_from(coef, penalty))

@@ -63,6 +63,10 @@ class Policy:
     small_rows : rows up to which the kernel matrix is formed whatever the features, as Newton's method on faces
         ends in rounding error there.
     gram_rows : rows up to which it may be formed at all.
+    sparse_rows : rows of sparse data beyond which steps on features are faster than on a kernel matrix.
+    merged_rows : rows up to which equal ones are found in no time, whatever the kernel.
+    checked_scores : kernel values at most, about, that comparing a model with what was certified may cost.
+    partitioned_unknowns : most unknowns of a machine on rows in partitions: its Newton matrix is their square.
     newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
@@ -104,6 +108,10 @@ class Policy:
 
     small_rows: int = 500
     gram_rows: int = 5000
+    sparse_rows: int = 1000
+    merged_rows: int = 5000
+    checked_scores: int = 2**22
+    partitioned_unknowns: int = 10_000
     newton_features: int = 1500
     interior_unknowns: int = 1000
     interior_iterations: tuple[int, int] = (13, 16)
@@ -212,8 +220,14 @@ class Policy:
 
     def _routes(self, problem: HingeProblem) -> Sequence[Stage]:
         if not problem.losses.is_compiled:
-            special = () if self._is_small(problem) else self._candidates(problem)
-            return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
+            on_features = self._candidates(problem) if isinstance(problem.gram, FeatureGram) else ()
+            special = [stage for stage in on_features if stage.method.name == InteriorPoint.name]
+            # a small problem is solved to its last digits by the general method, mostly
+            return (
+                (Stage(GeneralNewton()), *special)
+                if self._is_small(problem)
+                else (*special, Stage(GeneralNewton()))
+            )
         if self._is_small(problem):
             return ()
         others = self._by_work(problem)
@@ -416,6 +430,10 @@ class Policy:
         """Return what tells that the decomposition has come as far as rounding lets it."""
         tuning = self.decomposition
         return Stagnation(tuning.rounds_without_rise, tuning.rounds_without_gain, tuning.gain)
+
+
+POLICY = Policy()
+"""What every fit goes by."""
 
 
 def _shape(problem: HingeProblem) -> tuple[int, int, int]:
