@@ -274,12 +274,11 @@ class MulticategorySVC(KernelClassifier):
     def _is_merged(self, data: TrainingSet) -> bool:
         """Tell whether equal rows are made one first, so that weights are repetition to the last bit.
 
-        Not where that takes time or memory of its own (many rows of a linear machine, a large matrix given),
-        nor where landmarks are drawn among the rows in the order given.
+        Not where that takes time or memory of its own: many rows of a linear machine or of one on landmarks, a
+        large matrix given.
         """
-        if self.landmarks is not None:
-            return False
-        return data.n_rows <= POLICY.merged_rows or not (self.kernel == "linear" or self._is_pairwise())
+        has_features = self.kernel == "linear" or self.landmarks is not None
+        return data.n_rows <= POLICY.merged_rows or not (has_features or self._is_pairwise())
 
     def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
         """Return the solution with the certificate of the scores that the model will give.
