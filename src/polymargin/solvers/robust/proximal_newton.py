@@ -213,12 +213,14 @@ def _derivative_factor(slots: SimplexSlots, alpha: Array, sigma: float) -> tuple
 
     The derivative of a projection on a simplex is the centring matrix of its support.
     """
-    support = (alpha > 0.0).astype(np.float64)
-    free = np.flatnonzero(row_sums(support) > 1.0)
-    if not len(free):
-        return np.empty(0, dtype=np.intp), np.empty((0, alpha.shape[1]))
-    support = support[free]
+    in_support = alpha > 0.0
+    free = np.flatnonzero(np.count_nonzero(in_support, axis=1) > 1)
+    in_support = in_support[free]
     owners, position = np.unique(slots.example[free], return_inverse=True)
+    if len(owners) == len(free):
+        which, rows = _centring_factor(in_support)
+        return slots.example[free][which], np.sqrt(sigma) * rows
+    support = in_support.astype(np.float64)
     centring = support[:, :, None] * np.eye(alpha.shape[1])
     centring -= support[:, :, None] * (support / row_sums(support)[:, None])[:, None, :]
     curvature = np.zeros((len(owners), *centring.shape[1:]))
@@ -227,6 +229,25 @@ def _derivative_factor(slots: SimplexSlots, alpha: Array, sigma: float) -> tuple
     which, column = np.nonzero(values > 1e-10)
     rows = vectors[which, :, column] * np.sqrt(sigma * values[which, column])[:, None]
     return owners[which], rows
+
+
+def _centring_factor(support: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Array]:
+    """Return orthonormal rows that span the differences within every support, and the support of every row.
+
+    Helmert's: a member of the support against the mean of those before it.
+
+    >>> which, rows = _centring_factor(np.array([[True, False, True]]))
+    >>> (rows.T @ rows).round(12)
+    array([[ 0.5,  0. , -0.5],
+           [ 0. ,  0. ,  0. ],
+           [-0.5,  0. ,  0.5]])
+    """
+    before = np.cumsum(support, axis=1) - 1
+    which, member = np.nonzero(support & (before > 0))
+    count = before[which, member]
+    rows = (support[which] & (before[which] < count[:, None])).astype(np.float64)
+    rows[np.arange(len(which)), member] = -count
+    return which, rows / np.sqrt(count * (count + 1.0))[:, None]
 
 
 def project_on_simplices(points: Array, sizes: Array) -> Array:
