@@ -3,6 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
+from polymargin.files import write_atomically
 from reproductions import catalogue
 from reproductions.judge import Verdict, judge
 from reproductions.report import to_markdown
@@ -153,5 +154,5 @@ def write_documentation(folder: Path) -> list[Path]:
     (DOCS / FOLDER).mkdir(exist_ok=True)
     texts = pages(folder)
     for path, text in texts.items():
-        path.write_text(text)
+        write_atomically(path, text)
     return list(texts)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from polymargin.files import write_atomically
 from reproductions.declare import Reproduction, Row
 from reproductions.judge import Verdict, judge, summarise
 from reproductions.rules import Answer, Finding
@@ -134,8 +135,8 @@ def write_report(name: str, item: Reproduction, header: dict, records: Sequence[
     if item.plot is not None:
         save_figure(name, lambda: item.plot(rows), results)
     markdown = to_markdown(name, item, header, records)
-    results.with_suffix(".csv").write_text(to_csv(item, rows))
-    results.with_suffix(".md").write_text(markdown)
+    write_atomically(results.with_suffix(".csv"), to_csv(item, rows))
+    write_atomically(results.with_suffix(".md"), markdown)
     return markdown
 
 
@@ -149,5 +150,7 @@ def save_figure(name: str, draw: Callable[[], Any], path: Path) -> None:
     drawn = draw()
     path.parent.mkdir(parents=True, exist_ok=True)
     for suffix, metadata in ((".svg", {"Date": None}), (".png", None)):
-        drawn.savefig(path.with_suffix(suffix), metadata=metadata, bbox_inches="tight", dpi=80)
+        picture = io.BytesIO()
+        drawn.savefig(picture, format=suffix[1:], metadata=metadata, bbox_inches="tight", dpi=80)
+        write_atomically(path.with_suffix(suffix), picture.getvalue())
     matplotlib.pyplot.close(drawn)

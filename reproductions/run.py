@@ -115,7 +115,7 @@ def open_results(path: Path, header: dict) -> list[Record]:
         os.truncate(path, len(whole))
     lines = whole.decode().splitlines()
     if not lines:
-        path.write_text(json.dumps(header) + "\n")
+        write_atomically(path, json.dumps(header) + "\n")
         return []
     stored = json.loads(lines[0])
     stored.pop("verified", None)

@@ -35,11 +35,13 @@ def gamma_of(log_sigma: int) -> float:
     return 0.5 * 4.0**-log_sigma
 
 
-def machines(sample: Bunch, points: list[Point], loss: str = "lee") -> Iterator[tuple[Point, MulticategorySVC]]:
+def machines(
+    sample: Bunch, points: list[Point], loss: str = "lee", tol: float = 1e-3
+) -> Iterator[tuple[Point, MulticategorySVC]]:
     """Fit the multicategory machine at every point."""
     for point in points:
         C = 2.0 ** -point[0] / len(sample.target)
-        machine = MulticategorySVC(C, loss=loss, gamma=gamma_of(point[1]), tol=1e-3)
+        machine = MulticategorySVC(C, loss=loss, gamma=gamma_of(point[1]), tol=tol)
         yield point, machine.fit(sample.data, sample.target)
 
 

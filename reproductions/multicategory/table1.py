@@ -35,10 +35,11 @@ def repetition(context: Context) -> Mapping[Key, float]:
     seeds = context.seeds(2)
     n = 60 if context.quick else 200
     sample, tuning = (make_competing_interval(n, random_state=seed) for seed in seeds)
-    points = grid(context, range(-13, -2, 2), range(-5, 1))
+    points = grid(context, range(-13, -2), range(-5, 1))
     rates: list[float] = []
     criteria: dict[str, list[float]] = {name: [] for name in ("GCKL", "TUNE", "GACV", "LOO")}
-    for _, machine in machines(sample, points):
+    # Which rows are at their bounds decides GACV and LOO: at a tolerance of 1e-3 it is not settled yet.
+    for _, machine in machines(sample, points, tol=1e-6):
         scores = machine.decision_function(sample.data)
         rates.append(misrate(scores, sample.probabilities))
         criteria["GCKL"].append(gckl(scores, sample.probabilities))
@@ -124,9 +125,9 @@ REPRODUCTION = Reproduction(
     method_part=0,
     medians=("log2 lambda", "log2 sigma"),
     digits=3,
-    protocol="The paper gives no grid. Ours is log2 lambda = -13, -11, ..., -3 and log2 sigma = -5, ..., 0; of "
-    "the points that the paper names it lacks those with log2 lambda = -10 and -4. Of equal values, which error "
-    "counts often have, the larger lambda is taken.",
+    protocol="The paper gives no grid. Ours is log2 lambda = -13, ..., -3 and log2 sigma = -5, ..., 0, which "
+    "holds all points that the paper names. Machines are fitted to a relative gap of 1e-6. Of equal values, which "
+    "error counts often have, the larger lambda is taken.",
     notes="The paper has one sample; its numbers are taken to be as uncertain as ours vary between samples. "
     "Ours of lambda and sigma are medians. LOO, the leave-one-out loss with the active set frozen, is ours. "
     "10-fold has two minimisers in the paper, of which the first is shown.",

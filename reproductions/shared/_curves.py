@@ -106,7 +106,7 @@ def exact(loss: str) -> Callable[[Split, np.ndarray], Any]:
 
     def machine(rows: Split, penalties: np.ndarray) -> Any:
         Cs = penalties[(penalties >= 1e-3) & (penalties <= 1e3)]
-        return rows.tuned([rows.fit(MulticategorySVC(C, loss=loss, tol=1e-2, **rows.kernel)) for C in Cs])
+        return rows.tuned([rows.fit(MulticategorySVC(C, loss=loss, tol=1e-4, **rows.kernel)) for C in Cs])
 
     return machine
 

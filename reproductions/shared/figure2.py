@@ -78,8 +78,8 @@ REPRODUCTION = Reproduction(
     "rest, at most 500 rows; of equal accuracies the first is taken, smaller penalties first; at most 4000 rows "
     "test. Linear kernel for vehicle and digits; Gaussian for letter (gamma = .1, standardised) and USPS (gamma "
     "= 1/(p var); shared/figure2width has the paper's own .1 on raw pixels). LaRank and SVMstruct are "
-    "represented by the machines that they solve, Crammer-Singer and Weston-Watkins, solved exactly to 1 %, C "
-    "from .001 to 1000. traceNorm is the globally solved squared-loss version. 1vsrest is regularised least "
+    "represented by the machines that they solve, Crammer-Singer and Weston-Watkins, to a relative gap of 1e-4, "
+    "C from .001 to 1000. traceNorm is the globally solved squared-loss version. 1vsrest is regularised least "
     "squares, as in the paper's own formulation, so that the comparison isolates the sharing.",
     notes="The paper prints no numbers. ICD and HRCT are not public; digits, which scikit-learn bundles, are "
     "shown beside the others and not judged.",
