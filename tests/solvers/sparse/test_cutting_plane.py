@@ -96,3 +96,11 @@ def test_the_solver_keeps_nothing_and_a_start_saves_rounds(problem):
     warm = solver.solve(at, SETTINGS, start=first.point)
     assert warm.n_iter < first.n_iter
     assert warm.certificate.primal == pytest.approx(first.certificate.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("patience", [0, 1])
+def test_a_simplex_method_that_wanders_is_left_for_another(problem, patience):
+    expected = CuttingPlanes().solve(problem, SETTINGS)
+    solution = CuttingPlanes(CuttingSettings(patience=patience)).solve(problem, SETTINGS)
+    assert solution.certificate.within(1e-9)
+    assert solution.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-9)

@@ -14,6 +14,9 @@ from polymargin.solvers.sparse.hinge_columns import HingeColumns
 from polymargin.solvers.sparse.homotopy import Vertex
 from polymargin.solvers.sparse.settings import DEFAULTS, CuttingSettings
 
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
+"""HiGHS's numbers of its serial simplex methods."""
+
 
 class CentredColumns:
     """Columns of X about their means: with an intercept the means change nothing but the rounding errors."""
@@ -161,15 +164,30 @@ class Master:
         return conjugates
 
     def run(self, seconds: float) -> bool:
-        """Solve from the last basis, or afresh if that fails; tell whether an optimal basis was found."""
-        for _ in range(2):
-            limit = self.highs.getRunTime() + max(seconds, 0.0)
-            self.highs.setOptionValue("time_limit", min(limit, highspy.kHighsInf))
+        """Solve from the last basis, or afresh if that fails; tell whether an optimal basis was found.
+
+        At tolerances near rounding the dual simplex method may wander for ever: it has a limited number of
+        iterations, after which the primal one starts from the same basis.
+        """
+        begin = self.highs.getBasis()
+        limit = self.highs.getRunTime() + max(seconds, 0.0)
+        self.highs.setOptionValue("time_limit", min(limit, highspy.kHighsInf))
+        patience = self.tuning.patience * (self.highs.getNumRow() + self.highs.getNumCol())
+        for strategy, basis, iterations in (
+            (DUAL_SIMPLEX, None, patience),
+            (PRIMAL_SIMPLEX, begin, patience),
+            (DUAL_SIMPLEX, highspy.HighsBasis(), highspy.kHighsIInf),
+        ):
+            if basis is not None:
+                self.highs.clearSolver()
+                if basis.valid:
+                    self.highs.setBasis(basis)
+            self.highs.setOptionValue("simplex_iteration_limit", iterations)
+            self.highs.setOptionValue("simplex_strategy", strategy)
             self.highs.run()
             status = self.highs.getModelStatus()
             if status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
                 break
-            self.highs.clearSolver()
         return status == highspy.HighsModelStatus.kOptimal
 
     def point(self, problem: SparseProblem) -> SparsePoint:
@@ -249,7 +267,6 @@ def _silent_highs(feasibility: float) -> highspy.Highs:
         ("output_flag", False),
         ("threads", 1),
         ("solver", "simplex"),
-        ("simplex_strategy", 1),
         ("presolve", "off"),
         ("primal_feasibility_tolerance", feasibility),
         ("dual_feasibility_tolerance", feasibility),
