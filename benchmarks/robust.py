@@ -38,6 +38,9 @@ REPEATS = 20
 SEARCHED = 2
 """Times that both searches are run in turn, of which the shorter counts for each."""
 
+SVC_ROUNDS = 9
+"""Fits of every machine beside SVC, in turn, of which the median counts: a fit of SVC takes 10 to 20 ms."""
+
 RIVAL_LIMIT, RIVAL_RATIO = 15.0, 22.0
 """Seconds that another solver gets for one problem, and multiples of our time, whichever is more."""
 
@@ -175,17 +178,20 @@ def beside_svc(goals, table):
     """Fit 600 digits with the rbf kernel, and compare the CPU time with that of scikit-learn's SVC."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:600] / 16.0, y[:600]
-    times = {}
     machines = {
         "SVC": SVC(),
         "RobustSVC": RobustSVC(kernel="rbf"),
         "one start": RobustSVC(kernel="rbf", starts=("utility",)),
     }
-    for name, machine in machines.items():
-        started = time.process_time()
-        machine.fit(X, y)
-        times[name] = time.process_time() - started
-        table.add(machine=name, seconds=times[name], **{"over SVC": times[name] / times["SVC"]})
+    found = {name: [] for name in machines}
+    for _ in range(SVC_ROUNDS):
+        for name, machine in machines.items():
+            started = time.process_time()
+            machine.fit(X, y)
+            found[name].append(time.process_time() - started)
+    times = {name: float(np.median(seconds)) for name, seconds in found.items()}
+    for name, seconds in times.items():
+        table.add(machine=name, seconds=seconds, **{"over SVC": seconds / times["SVC"]})
     goals.at_most("RobustSVC, rbf, 600 digits, over SVC", times["RobustSVC"] / times["SVC"], 30.0)
 
 
