@@ -83,13 +83,12 @@ class Table:
 
     def write(self, path: Path | None, command: str, goals: "Goals") -> None:
         """Write the table and the verdicts as Markdown, if to any file, with the command that makes them."""
-        if path is None:
-            return
-        lines = [f"Written by `{command} --markdown {path}`.", "", f"| {' | '.join(self.columns)} |"]
-        lines.append("|---" * len(self.columns) + "|")
-        lines += [f"| {' | '.join(self._cells(row))} |" for row in self.rows]
-        lines += ["", *(f"- {line.strip()}" for line in goals.text()), ""]
-        path.write_text("\n".join(lines), "utf-8")
+        write_tables(path, command, [self], goals)
+
+    def in_markdown(self) -> str:
+        """Return the table for the documentation, with as many digits as were printed."""
+        lines = [self.columns, ("---",) * len(self.columns), *map(self._cells, self.rows)]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def _cells(self, row: dict) -> list[str]:
         cells = (row.get(name, "") for name in self.columns)
@@ -98,6 +97,15 @@ class Table:
     def _print(self, cells) -> None:
         widths = [self.first or self.width] + [self.width] * (len(self.columns) - 1)
         print(" ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)), flush=True)
+
+
+def write_tables(path: Path | None, command: str, tables: list[Table], goals: "Goals") -> None:
+    """Write tables and verdicts as Markdown, if to any file, with the command that makes them."""
+    if path is None:
+        return
+    parts = [f"Written by `{command} --markdown {path}`.", *(table.in_markdown() for table in tables)]
+    parts.append("\n".join(f"- {line.strip()}" for line in goals.text()))
+    path.write_text("\n\n".join(part for part in parts if part) + "\n", "utf-8")
 
 
 def markdown_option(parser: argparse.ArgumentParser) -> None:

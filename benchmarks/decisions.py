@@ -1,6 +1,7 @@
 """Costs in training, or probabilities and least expected cost, or both: expected test cost under random costs.
 
-python -m benchmarks.decisions [--quick] [--rows 400] [--matrices 50] [--data NAME ...] [--stored] [--markdown]
+python -m benchmarks.decisions [--quick] [--rows 400] [--matrices 50] [--data NAME ...] [--stored]
+    [--markdown FILE]
 
 Cost matrices are log-normal with unit spread, scaled to a mean of one off the diagonal. Columns, all with an rbf
 kernel and Lee, Lin & Wahba's loss, and C and gamma chosen at equal costs by `MarginSearch(criterion="log_loss")`
@@ -33,7 +34,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from benchmarks.common import Kept, Table, in_markdown, mixture, real_data
+from benchmarks.common import Kept, Table, in_markdown, markdown_option, mixture, real_data
 from polymargin import Decider, MarginSearch, MulticategorySVC, ProbabilityClassifier
 
 COLUMNS = ("ignored", "training", "decided", "by loo", "both", "weights", "svc", "logistic")
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", default=list(REAL))
     parser.add_argument("--separations", type=float, nargs="*", default=[1.0, 2.0, 4.0])
     parser.add_argument("--stored", action="store_true", help="measure nothing")
-    parser.add_argument("--markdown", action="store_true", help="print the table of the documentation")
+    markdown_option(parser)
     arguments = parser.parse_args()
     rows, matrices = (200, 4) if arguments.quick else (arguments.rows, arguments.matrices)
     warnings.simplefilter("ignore")
@@ -166,11 +167,24 @@ def main() -> None:
         behind = 0.0 if best == "decided" else float(difference.mean() / error)
         means = {name: float(cost.mean()) for name, cost in costs.items()}
         table.add(data=sample.name, matrices=len(results), **means, best=best, behind=behind)
-    within = sum(row["behind"] <= 1.0 for row in table.rows)
-    print(f"'decided' is within one standard error of the best of {', '.join(COMPARED)}", end=" ")
-    print(f"in {within} of {len(table.rows)} lines ('behind': standard errors of the difference)")
-    if arguments.markdown:
-        print(in_markdown(table.rows, table.columns))
+    verdicts = list(counted(table.rows))
+    print("\n".join(verdicts))
+    if arguments.markdown is not None:
+        command = f"Written by `python -m benchmarks.decisions --stored --markdown {arguments.markdown}`."
+        lines = [command, in_markdown(table.rows, table.columns), "\n".join(f"- {line}" for line in verdicts)]
+        arguments.markdown.write_text("\n\n".join(lines) + "\n", "utf-8")
+
+
+def counted(rows: list[dict]) -> Iterator[str]:
+    """Count the lines of the table in which one column is cheaper than another."""
+    within = sum(row["behind"] <= 1.0 for row in rows)
+    yield (
+        f"'decided' is within one standard error of the best of {', '.join(COMPARED)} in {within} of {len(rows)} "
+        "lines ('behind': standard errors of the difference)"
+    )
+    pairs = (("decided", "training"), ("decided", "by loo"), ("by loo", "training"), ("training", "ignored"))
+    for one, other in pairs:
+        yield f"'{one}' is cheaper than '{other}' in {sum(row[one] < row[other] for row in rows)}"
 
 
 if __name__ == "__main__":

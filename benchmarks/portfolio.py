@@ -1,13 +1,15 @@
-"""The portfolio beside every method that it could have chosen: python -m benchmarks.portfolio [--quick].
+"""The portfolio beside every method that it could have chosen: python -m benchmarks.portfolio [--half chosen].
 
 Hinge machines on real data, linear and RBF, and the stored fits of tests/golden: work predicted and counted of
-every method that ran, and seconds of processor time of the portfolio beside those of the best single method.
-Data sets are in two halves: thresholds of the policy are chosen on CHOSEN_ON alone, the others (REPORTED_ON) have
-the say.
-With --markdown FILE the tables are written for the documentation.
+every method that ran, and the portfolio beside the best single method, by processor time and by counted work.
+Data sets are in two halves: the policy is chosen on CHOSEN_ON alone, the others (REPORTED_ON) have the say.
+Every problem's figures are kept as they come, so that a run may be stopped and taken up; `--only-stored` shows
+what is there. With --markdown FILE the tables are written for the documentation.
 """
 
 import argparse
+import ast
+import inspect
 import time
 import warnings
 from collections import defaultdict
@@ -17,30 +19,40 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common import Kept, real_data
+from benchmarks.common import DATA, Kept, real_data
 from polymargin.estimators.multicategory import hinge_losses
 from polymargin.gram import DenseGram, FeatureGram, resolve_kernel
 from polymargin.problems.hinge import HingeProblem
+from polymargin.solvers import policy
 from polymargin.solvers.contract import Record, Settings, Solution, Status
+from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.policy import METHODS, Policy
 from tests.golden.cases import hinge_cases
 
-CHOSEN_ON = ("iris", "wine", "vehicle", "vowel", "satimage", "mnist", "letter")
-REPORTED_ON = ("glass", "khan_srbct", "leukemia3", "nci60", "segment", "waveform", "pendigits", "usps", "covtype")
+CHOSEN_ON = ("iris", "wine", "glass", "khan_srbct", "vehicle", "vowel", "satimage", "mnist", "letter")
+"""Glass and khan_srbct were once to be reported on, but were looked at while the policy was changed."""
+REPORTED_ON = ("leukemia3", "nci60", "segment", "waveform", "pendigits", "usps", "covtype", "webkb")
+"""No figure of these was seen before the policy was settled."""
 LOSSES = ("lee", "weston", "crammer")
+ROWS, QUICK_ROWS = 600, 300
 TOL = 1e-3
 CLOSE = 2.0
 """How many times the best method the portfolio may take."""
 NOTHING = 5e-3
 """Seconds that no user notices: times are compared with so much added to both."""
+LARGE_ARE_QUICKER = 4.0
+"""How many times the rate of factorisations, measured on some hundred rows, large ones may reach."""
 
 
 POLICY = Policy(polish_share=0.0, shortest_polish=0.0)
 """No Newton steps beyond the tolerance, which no other method takes."""
+MEASURED_WITH = {"policy": repr(POLICY), "rules": ast.dump(ast.parse(inspect.getsource(policy))), "tol": TOL}
 
 
 class GivenUp(Exception):
@@ -49,30 +61,41 @@ class GivenUp(Exception):
 
 @dataclass
 class Tally:
-    """What came out for one group of problems."""
+    """What came out for one group of problems: ratios of the portfolio to the best method, and who was best."""
 
-    ratios: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    work: list[float] = field(default_factory=list)
     best: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     predictions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    @property
-    def share(self) -> float:
-        """Part of the problems on which the portfolio took at most `CLOSE` times the best method's time."""
-        return float(np.mean(np.array(self.ratios) <= CLOSE))
+
+def rows_of(name: str) -> tuple[np.ndarray | sparse.csr_matrix, np.ndarray] | None:
+    """Return standardised rows, of texts the tf-idf of their words, and labels; None if not at hand."""
+    path = DATA / f"{name}.npz"
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as archive:
+        if "X_indptr" not in archive:
+            return real_data(name)
+        counts = sparse.csr_matrix(
+            (archive["X_data"].astype(float), archive["X_indices"].astype(np.int32), archive["X_indptr"]),
+            shape=tuple(archive["X_shape"]),
+        )
+        return TfidfTransformer().fit_transform(counts), archive["y"]
 
 
 def problems(name: str, rows: int) -> Iterator[tuple[str, HingeProblem]]:
     """Yield the machines on a data set, of which `rows` are drawn."""
-    data = real_data(name)
+    data = rows_of(name)
     if data is None:
         print(f"{name}: skipped, not at hand")
         return
     X, y = data
-    X, y = X[:, X.std(axis=0) > 0], np.unique(y, return_inverse=True)[1]
     drawn = np.random.default_rng(0).permutation(len(y))[:rows]
     X, y = X[drawn], np.unique(y[drawn], return_inverse=True)[1]
+    X = X[:, np.asarray(abs(X).max(axis=0).todense() if sparse.issparse(X) else X.std(axis=0)).ravel() > 0]
     k = y.max() + 1
-    rbf = DenseGram(resolve_kernel("rbf", "scale", 3, 0.0, X, np.ones(len(X)))(X))
+    rbf = DenseGram(resolve_kernel("rbf", "scale", 3, 0.0, X, np.ones(len(y)))(X))
     for kernel, gram in (("linear", FeatureGram(X)), ("rbf", rbf)):
         for loss in LOSSES:
             for C in (0.03, 1.0, 100.0):
@@ -105,15 +128,27 @@ def measured(problem: HingeProblem, tol: float) -> dict:
     seconds, solution = timed("auto", problem, tol)
     others = {}
     for method, kind in METHODS.items():
-        if kind().accepts(problem) is True and not (method == "general_newton" and _is_large(problem)):
+        if kind().accepts(problem) is True and _first_step(method, problem) <= seconds + NOTHING:
             try:
                 taken, found = timed(method, problem, tol, seconds + NOTHING)
             except GivenUp:
                 continue
             if found.status is Status.SOLVED:
-                others[method] = taken
+                others[method] = taken, _work(found)
     trace = [(row.method, row.predicted, row.work) for row in solution.trace]
-    return {"seconds": seconds, "status": solution.status.name, "trace": trace, "others": others}
+    return {
+        "seconds": seconds,
+        "work": _work(solution),
+        "status": solution.status.name,
+        "trace": trace,
+        "others": others,
+    }
+
+
+def _work(solution: Solution) -> float | None:
+    """Return the work of all methods; None where one did not count it."""
+    works = [row.work for row in solution.trace]
+    return None if None in works else float(sum(works))
 
 
 def show(name: str, result: dict, tally: Tally) -> None:
@@ -121,24 +156,33 @@ def show(name: str, result: dict, tally: Tally) -> None:
     for method, predicted, work in result["trace"]:
         if predicted and work:
             tally.predictions[method].append(predicted / work)
-    seconds, others = result["seconds"], result["others"]
-    best = min(others, key=others.__getitem__, default="auto")
-    if others.get(best, np.inf) > seconds:
-        best = "auto"
-    ratio = (seconds + NOTHING) / (others.get(best, seconds) + NOTHING)
-    if result["status"] != "SOLVED":
-        ratio = np.inf
-    tally.ratios.append(ratio)
+    times = {"auto": result["seconds"]} | {method: taken for method, (taken, _) in result["others"].items()}
+    works = [work for _, work in result["others"].values() if work is not None]
+    best = min(times, key=times.__getitem__)
+    failed = np.inf if result["status"] != Status.SOLVED.name else 1.0
+    ratio = failed * (times["auto"] + NOTHING) / (times[best] + NOTHING)
+    tally.seconds.append(ratio)
+    if result["work"] is not None:
+        tally.work.append(failed * (result["work"] + NOTHING) / (min([result["work"], *works]) + NOTHING))
     tally.best[best] += 1
     ran = "+".join(method for method, *_ in result["trace"])
-    print(f"{name:<38} {seconds:8.3f} s  {ratio:5.2f} x {best:<16} {ran}", flush=True)
+    print(f"{name:<38} {times['auto']:8.3f} s  {ratio:5.2f} x {best:<16} {ran}", flush=True)
 
 
-def _is_large(problem: HingeProblem) -> bool:
-    """Tell whether one step of the general method takes longer than others take at all."""
+def _first_step(method: str, problem: HingeProblem) -> float:
+    """Return seconds, at least, of a first factorisation: until it is done a method cannot be stopped."""
     gram, k = problem.gram, problem.losses.n_classes
-    width = min(gram.n, gram.features.shape[1]) if isinstance(gram, FeatureGram) else gram.n
-    return width * (k - 1) > 800
+    p = gram.features.shape[1] if isinstance(gram, FeatureGram) else gram.n
+    match method:
+        case "general_newton":
+            operations = float(min(gram.n, p) * (k - 1)) ** 3
+        case "interior_point" if not problem.losses.sees_single_scores:
+            operations = float((p + 1) * (k - 1)) ** 3
+        case "interior_point" | "feature_newton":
+            operations = k * float(p) ** 3
+        case _:
+            return 0.0
+    return RATES.seconds("factor", operations / 3.0) / LARGE_ARE_QUICKER
 
 
 def stored_problems() -> Iterator[tuple[str, HingeProblem, float]]:
@@ -162,40 +206,45 @@ def stored_problems() -> Iterator[tuple[str, HingeProblem, float]]:
 
 def lines_of(tallies: dict[str, Tally]) -> list[str]:
     """Return the tables as Markdown."""
-    lines = ["| problems | fits | within 2x of the best | median ratio | 90 % below | best single methods |"]
-    lines.append("|---|---|---|---|---|---|")
+    lines = ["| problems | fits | within 2x of the best | median ratio | 90 % below | within 2x by counted work |"]
+    lines[0] += " quickest |"
+    lines.append("|---" * 7 + "|")
     for group, tally in tallies.items():
-        ratios = np.array(tally.ratios)
+        if not tally.seconds:
+            continue
+        ratios = np.array(tally.seconds)
         best = ", ".join(f"{name} {n}" for name, n in sorted(tally.best.items(), key=lambda item: -item[1]))
         lines.append(
-            f"| {group} | {len(ratios)} | {tally.share:.0%} | {np.median(ratios):.2f} | "
-            f"{np.quantile(ratios, 0.9):.2f} | {best} |"
+            f"| {group} | {len(ratios)} | {np.mean(ratios <= CLOSE):.0%} | {np.median(ratios):.2f} | "
+            f"{np.quantile(ratios, 0.9):.2f} | {np.mean(np.array(tally.work) <= CLOSE):.0%} | {best} |"
         )
     lines += ["", "| method | turns | predicted / counted work: median | 10 % below | 90 % below |"]
-    lines.append("|---|---|---|---|---|")
+    lines.append("|---" * 5 + "|")
     together: dict[str, list[float]] = defaultdict(list)
     for tally in tallies.values():
-        for method, ratios in tally.predictions.items():
-            together[method] += ratios
-    for method, ratios in sorted(together.items()):
-        low, middle, high = np.quantile(ratios, (0.1, 0.5, 0.9))
-        lines.append(f"| {method} | {len(ratios)} | {middle:.2f} | {low:.2f} | {high:.2f} |")
+        for method, quotients in tally.predictions.items():
+            together[method] += quotients
+    for method, quotients in sorted(together.items()):
+        low, middle, high = np.quantile(quotients, (0.1, 0.5, 0.9))
+        lines.append(f"| {method} | {len(quotients)} | {middle:.2f} | {low:.2f} | {high:.2f} |")
     return lines
 
 
 def main() -> None:
     """Compare, print the tables and, where asked to, write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="300 rows per data set, without the stored fits")
-    parser.add_argument("--half", choices=("chosen", "reported", "stored"), action="append", help="only these")
-    parser.add_argument("--rows", type=int, help="rows drawn from every data set")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows per data set")
+    parser.add_argument(
+        "--half", choices=("chosen", "reported", "stored"), action="append", help="only these; may be repeated"
+    )
+    parser.add_argument("--rows", type=int, help=f"rows drawn from every data set, default {ROWS}")
     parser.add_argument("--only-stored", action="store_true", help="tables of what was measured already")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="file to write the tables to")
     arguments = parser.parse_args()
-    rows = arguments.rows or (300 if arguments.quick else 1500)
-    halves = arguments.half or (["chosen", "reported"] if arguments.quick else ["chosen", "reported", "stored"])
+    rows = arguments.rows or (QUICK_ROWS if arguments.quick else ROWS)
+    halves = arguments.half or ["chosen", "reported", "stored"]
     warnings.simplefilter("ignore", ConvergenceWarning)
-    kept = Kept("portfolio", {"policy": repr(POLICY), "tol": TOL}, only_stored=arguments.only_stored)
+    kept = Kept("portfolio", MEASURED_WITH, only_stored=arguments.only_stored)
     tallies: dict[str, Tally] = {}
     with threadpool_limits(1):
         for half, names in (("chosen", CHOSEN_ON), ("reported", REPORTED_ON)):
@@ -213,7 +262,8 @@ def main() -> None:
     lines = lines_of(tallies)
     print("", *lines, sep="\n")
     if arguments.markdown is not None:
-        command = f"python -m benchmarks.portfolio --rows {rows}"
+        asked = "".join(f" --half {half}" for half in arguments.half or ())
+        command = f"python -m benchmarks.portfolio{asked} --rows {rows}"
         written = [f"Written by `{command} --markdown {arguments.markdown}`.", "", *lines, ""]
         arguments.markdown.write_text("\n".join(written), "utf-8")
 

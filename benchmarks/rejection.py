@@ -1,6 +1,6 @@
 """What RejectOptionClassifier rejects: arrays of foreign tissues, and what errors and costs it promises.
 
-python -m benchmarks.rejection [--quick] [--only costs]
+python -m benchmarks.rejection [--quick] [--only costs] [--markdown FILE]
 
 Costs: log-normal matrices with a mean of one off the diagonal, another one for each random split of four data
 sets; the mean cost of accepted test rows beside `target_cost`, and Chow's rule (`rejection_cost`, by
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.common import DATA, Goals, Table, real_data
+from benchmarks.common import DATA, Goals, Table, markdown_option, real_data, write_tables
 from benchmarks.decisions import random_costs
 from polymargin import MarginSearch, MulticategorySVC, RejectOptionClassifier
 from polymargin.datasets import make_triangle, standardize_arrays
@@ -26,12 +26,12 @@ TRAINING_ROWS = 400
 PRICES = (0.2,)
 
 
-def tumours(genes: tuple[int, ...]) -> None:
+def tumours(genes: tuple[int, ...]) -> list[Table]:
     """Count the rejected SRBCT test arrays at the default, C and gamma chosen by leave-one-out on the training."""
     paths = [DATA / f"{name}.npz" for name in ("khan_srbct", "khan_srbct_test25")]
     if not all(path.exists() for path in paths):
         print("khan_srbct.npz or khan_srbct_test25.npz is absent")
-        return
+        return []
     train, test = (np.load(path, allow_pickle=False) for path in paths)
     X, y = standardize_arrays(train["X"])[train["train_idx"]], train["y"][train["train_idx"]]
     foreign = test["y"] == "non-SRBCT"
@@ -53,9 +53,10 @@ def tumours(genes: tuple[int, ...]) -> None:
             wrong=int(wrong.sum()),
             **{"wrong, accepted": int((wrong & ~rejected).sum())},
         )
+    return [table]
 
 
-def promised_errors(samples: int, goals: Goals) -> None:
+def promised_errors(samples: int, goals: Goals) -> list[Table]:
     """Compare the error among accepted fresh rows with the target, over many samples."""
     fresh = make_triangle(8000, random_state=1000)
     table = Table(("target", "realised", "standard error", "accepted"), width=16)
@@ -73,9 +74,10 @@ def promised_errors(samples: int, goals: Goals) -> None:
         row = {"standard error": float(deviation), "accepted": float(accepted.mean())}
         table.add(target=target, realised=float(realised), **row)
         goals.at_most(f"target {target}: standard errors off it", float(abs(realised - target) / deviation), 2.0)
+    return [table]
 
 
-def promised_costs(names: Sequence[str], splits: int, goals: Goals) -> None:
+def promised_costs(names: Sequence[str], splits: int, goals: Goals) -> Table:
     """Compare the mean cost of accepted test rows with the target, over random splits and costs."""
     print(f"mean cost of accepted rows, {splits} splits of {TRAINING_ROWS} training rows, a cost matrix for each")
     columns = ("data", "by", "target", "realised", "error of it", "splits above", "accepted", "if all")
@@ -107,6 +109,7 @@ def promised_costs(names: Sequence[str], splits: int, goals: Goals) -> None:
                 )
                 excess = float((realised - target) / error) if error else 0.0
                 goals.at_most(f"{name}, {by}, target {target}: standard errors above it", excess, 2.0)
+    return table
 
 
 def _split(data: tuple, seed: int) -> tuple:
@@ -132,7 +135,7 @@ def charges(model: RejectOptionClassifier, T: np.ndarray, t: np.ndarray) -> np.n
     return model.costs_[np.searchsorted(model.classes_, t), winners]
 
 
-def chow(names: Sequence[str], splits: int, goals: Goals) -> None:
+def chow(names: Sequence[str], splits: int, goals: Goals) -> Table:
     """Compare the total cost of Chow's rule with that of never rejecting, and of a threshold for equal costs."""
     table = Table(("data", "price", "never", "equal costs", "Chow", "rejected"), width=13)
     for name in names:
@@ -147,6 +150,7 @@ def chow(names: Sequence[str], splits: int, goals: Goals) -> None:
             goals.at_most(
                 f"{name}, price {price}: Chow's cost over the better of the two", values["Chow"] / least, 1.0
             )
+    return table
 
 
 def _totals(data: tuple, price: float, seed: int) -> tuple[float, float, float, float]:
@@ -168,18 +172,21 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one number of genes, ten samples, ten splits")
     parser.add_argument("--only", choices=("tumours", "errors", "costs"), help="one of the parts")
     parser.add_argument("--data", nargs="+", default=COST_DATA, help="data sets of the part on costs")
+    markdown_option(parser)
     arguments = parser.parse_args()
     quick, only = arguments.quick, arguments.only
-    goals = Goals()
+    goals, tables = Goals(), []
     warnings.simplefilter("ignore", UserWarning)
     if only in (None, "tumours"):
-        tumours((100,) if quick else (20, 60, 100, 2308))
+        tables += tumours((100,) if quick else (20, 60, 100, 2308))
     if only in (None, "errors"):
-        promised_errors(10 if quick else 40, goals)
+        tables += promised_errors(10 if quick else 40, goals)
     if only in (None, "costs"):
-        promised_costs(arguments.data, 10 if quick else 200, goals)
-        chow(arguments.data, 10 if quick else 200, goals)
+        splits = 10 if quick else 200
+        tables += [promised_costs(arguments.data, splits, goals), chow(arguments.data, splits, goals)]
     goals.report()
+    command = " ".join(("python -m benchmarks.rejection", *(("--only", only) if only else ())))
+    write_tables(arguments.markdown, command, tables, goals)
 
 
 if __name__ == "__main__":

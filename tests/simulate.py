@@ -13,6 +13,19 @@ def blobs(rng, n, p, k, *, spread=1.0):
     return centres[labels] + rng.normal(size=(n, p)), labels
 
 
+def proteins(rng):
+    """Rows in the shape of the yeast proteins: ten classes from 463 rows to 5, eight variables with two digits.
+
+    Two of the variables hardly vary, so that a Gaussian kernel of unit width has few large eigenvalues.
+    """
+    labels = np.repeat(np.arange(10), [463, 429, 244, 163, 51, 44, 35, 30, 20, 5])
+    centres = rng.normal(
+        [0.5, 0.5, 0.5, 0.26, 0.5, 0.0, 0.5, 0.28], [0.1, 0.1, 0.06, 0.06, 0.0, 0.0, 0.02, 0.03], (10, 8)
+    )
+    rows = centres[labels] + [0.1, 0.1, 0.07, 0.12, 0.0, 0.0, 0.06, 0.1] * rng.normal(size=(len(labels), 8))
+    return np.clip(rows, 0.0, 1.0).round(2), labels
+
+
 def random_costs(rng, k):
     """A cost matrix with entries of different sizes."""
     costs = rng.uniform(0.2, 3.0, size=(k, k))

@@ -11,10 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polymargin.checks import LARGEST_KERNEL, check_real
-from polymargin.estimators._base import MarginClassifier
-from polymargin.estimators._kernel import KernelClassifier
-from polymargin.estimators._scoring import count_votes
-from polymargin.estimators._tasks import TaskClassifier
+from polymargin.estimators.parts import KernelClassifier, MarginClassifier, TaskClassifier, count_votes
 from polymargin.gram import Kernel, KernelFeatures, PointKernel
 from polymargin.selection.rejection import RejectOptionClassifier
 

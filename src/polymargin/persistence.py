@@ -20,8 +20,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from polymargin.costs import resolve_cost_matrix, resolve_utility
-from polymargin.estimators._base import MarginClassifier
 from polymargin.estimators.multicategory import FitRecord, MulticategorySVC
+from polymargin.estimators.parts import MarginClassifier
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.estimators.robust import RobustSVC

@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from polymargin import Decider, MulticategorySVC, RobustSVC, SparseSVC, expected_cost, persistence
 from polymargin.cli.methods import machine_of
+from polymargin.report.section import number
 from tests.cli.commands import accept, refuse
 
 
@@ -140,6 +141,11 @@ def test_held_out_rows_are_judged_by_their_own_costs(priced, tmp_path, capsys):
     X = table.drop(columns="species")
     cost = expected_cost(table["species"], model.predict(X), costs=charged)
     assert f"{cost:.4f}" in shown.split("expected cost")[1].splitlines()[0]
+
+    page = tmp_path / "page.html"
+    accept(capsys, *fit, "--no-refit", "--test", priced, "--report", page)
+    headline = f"<span>Mean cost</span><strong>{number(cost)}</strong><small>with the costs of the rows"
+    assert headline in page.read_text("utf-8")
 
     shown = accept(capsys, *fit, "--costs-in", "both", "--save", saved, "--no-refit", "--test", priced)
     assert "least expected cost of each row" in shown

@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from polymargin import (
+    BudgetSearch,
     MarginSearch,
     MulticategorySVC,
     ProximalSVC,
@@ -30,6 +31,8 @@ KERNEL_MACHINES = [
     TraceNormSVC(kernel="rbf", landmarks=9, random_state=0),
 ]
 SEARCHES = [
+    BudgetSearch(MulticategorySVC(), {"C": [0.01, 0.1, 1.0]}, budget=10_000, first_rows=20, random_state=0),
+    BudgetSearch(ProximalSVC(), {"C": [0.01, 1.0], "kernel": ["rbf"]}, budget=300, random_state=0),
     MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0]),
     MarginSearch(MulticategorySVC(kernel="linear"), Cs=[0.1, 1.0], criterion=3),
     ProximalSVCCV(Cs=[1.0, 8.0]),
@@ -87,7 +90,10 @@ def test_a_score_is_the_better_the_greater_it_is(search):
     for loss in ("criterion", "cost"):
         if loss in results:
             np.testing.assert_array_equal(results["mean_test_score"], -results[loss])
-    if "param_round" not in results:  # else some models only give weights
+    if "n_rows" in results:  # else all were judged on as many
+        judged_alike = results["n_rows"] == results["n_rows"][search.best_index_]
+        assert results["rank_test_score"][judged_alike].max() == judged_alike.sum()
+    elif "param_round" not in results:  # else some models only give weights
         assert search.best_score_ == results["mean_test_score"].max()
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polymargin.gram import FeatureGram
+from polymargin.gram import DenseGram, FeatureGram, kernel_root
+from polymargin.gram.kernels import Kernel
 from polymargin.problems.hinge import (
     HingePoint,
     HingeProblem,
@@ -16,7 +17,7 @@ from polymargin.problems.hinge import (
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from tests.oracles import hinge_optimum
-from tests.simulate import blobs, random_costs
+from tests.simulate import blobs, proteins, random_costs
 
 
 def utility_losses(rng, labels, k, C):
@@ -78,6 +79,22 @@ def test_optimum_agrees_with_clarabel(kind, variant, seed):
     optimum = hinge_optimum(problem)
     assert solution.certificate.primal == pytest.approx(optimum, rel=1e-7, abs=1e-7)
     assert problem.certify(solution.point) == solution.certificate
+
+
+@pytest.mark.parametrize("C", [1e2, 1e4, 1e6])
+def test_the_nearest_iterate_is_kept_where_rounding_ruins_the_next_ones(C):
+    """Below 1e-6 the steps on a root of rank 170 go astray, and end far from where they were."""
+    rng = np.random.default_rng(0)
+    X, labels = proteins(rng)
+    rows = np.unique(np.concatenate([np.arange(len(labels))[-20:], rng.permutation(len(labels))[:180]]))
+    X, labels = X[rows], np.unique(labels[rows], return_inverse=True)[1]
+    gram = DenseGram(Kernel("rbf", 1 / 8)(X))
+    problem = HingeProblem(gram, lee_lin_wahba(labels, C * (labels[:, None] != np.arange(labels.max() + 1))))
+    solution = InteriorPoint(kernel_root(gram)).solve(problem, Settings(1e-12, 500))
+    records = solution.history
+    assert max(record.gap for record in records[-20:]) > 1.0  # they did go astray
+    assert solution.certificate.is_proof
+    assert solution.certificate.gap < 0.05
 
 
 def test_a_start_at_the_solution_helps():

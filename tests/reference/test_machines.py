@@ -3,7 +3,9 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from polymargin import MulticategorySVC, ReinforcedLoss
@@ -118,3 +120,22 @@ def test_reinforced_refuses_other_parts(gamma):
     X, y = blobs(np.random.default_rng(4), 20, 2, 3)
     with pytest.raises((TypeError, ValueError), match="gamma"):
         MulticategorySVC(loss=ReinforcedLoss(gamma=gamma)).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_mmr_of_extreme_weights_ties_two_classes(kernel):
+    """The data of scikit-learn's check of class weights: by the intercepts alone the optimum is 3 * 15 * 1e-4.
+
+    The scores of the heavy class 0 reach the margin 1, and so do those of class 2, of which there is one row more
+    than of class 1: that takes f_1 = -2. Only h, with RBF of the size of the light weights, tells 0 from 2.
+    """
+    X, y = make_blobs(centers=3, random_state=0, cluster_std=20)
+    X, _, y, _ = train_test_split(X, y, test_size=0.5, random_state=0)
+    assert np.bincount(y).tolist() == [19, 15, 16]
+    model = MulticategorySVC(loss="mmr", kernel=kernel, class_weight={0: 1000, 1: 1e-4, 2: 1e-4}, tol=1e-6)
+    model.fit(X, y)
+    assert model.converged_
+    assert model.certificate_.dual <= 45e-4
+    if kernel == "rbf":
+        assert model.certificate_.primal == pytest.approx(45e-4, rel=1e-3)
+        np.testing.assert_allclose(model.decision_function(X), np.tile([1.0, -2.0, 1.0], (50, 1)), atol=1e-3)

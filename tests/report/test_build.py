@@ -25,6 +25,7 @@ from polymargin import (
 from polymargin.report.calibration import Calibration, cross_fitted
 from polymargin.report.evidence import Evidence
 from polymargin.report.predictions import TABLE_ROWS
+from polymargin.report.section import number
 from tests.report.models import COMMON, NAMES, OWN, fitted, page_of, wine
 from tests.simulate import blobs
 
@@ -109,6 +110,31 @@ def test_costs_may_be_given_to_the_report():
     assert page.texts["retrain-command"] == "retrain <now>"
     values = [float(field["value"]) for field in page.all("input") if "data-cost" in field]
     assert values == costs[~np.eye(3, dtype=bool)].tolist()
+
+
+def test_rows_may_have_costs_of_their_own():
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), MulticategorySVC(C=0.001)).fit(X[::2], y[::2])
+    held_out, true = X[1::2], y[1::2]
+    costs = np.random.default_rng(0).lognormal(size=(len(true), 3)) * (np.arange(3) != true[:, None])
+    evidence = Evidence.of(model, held_out, true, row_costs=costs)
+    predicted = model.predict(held_out)
+    assert (predicted != true).any()
+    charged = costs[np.arange(len(true)), predicted]
+    np.testing.assert_array_equal(evidence.row_costs, charged)
+    assert evidence.expected_cost == pytest.approx(charged.mean())
+    by_pair = [[charged[(true == i) & (predicted == j)].sum() for j in range(3)] for i in range(3)]
+    np.testing.assert_allclose(evidence.total_costs, by_pair)
+    ignoring = costs[np.arange(len(true)), evidence.probabilities.argmax(axis=1)].mean()
+    assert evidence.cost_of_the_most_probable == pytest.approx(ignoring)
+    page = report.build(model, held_out, true, costs=costs)
+    assert f"costs ignored, would cost {number(ignoring)}." in page
+    with pytest.raises(ValueError, match="two ways to price errors"):
+        report.build(model, held_out, true, costs=costs, cost_matrix="ordinal")
+    with pytest.raises(ValueError, match=r"costs must have shape \(89, 3\)"):
+        report.build(model, held_out, true, costs=costs[:-1])
+    with pytest.raises(ValueError, match="zero for the own class"):
+        report.build(model, held_out, true, costs=costs + 1.0)
 
 
 def test_a_fit_that_did_not_converge_says_by_how_much():

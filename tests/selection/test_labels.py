@@ -1,5 +1,7 @@
 """Suspect labels: planted flips are found, whatever the classifier; the noise matrix, cleaning, bad input."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polymargin import MulticategorySVC, ProximalSVC, SparseSVC, clean_and_refit, suspect_labels
+from polymargin.selection.least_squares import leave_out_by_least_squares
 
 NAMES = np.array(["ash", "beech", "cedar"])
 
@@ -109,3 +112,46 @@ def test_bad_input(planted):
         clean_and_refit(X, y, at_least=0.2)
     with pytest.raises(ValueError, match="test_size must be"):
         clean_and_refit(X, y, test_size=1.5)
+
+
+@pytest.fixture(scope="module")
+def many_classes():
+    rng = np.random.default_rng(3)
+    labels = np.arange(132) % 11
+    X = rng.normal(size=(132, 4)) + 4.0 * rng.normal(size=(11, 4))[labels]
+    noisy = labels.copy()
+    wrong = rng.choice(132, 12, replace=False)
+    noisy[wrong] = (labels[wrong] + rng.integers(1, 11, 12)) % 11
+    return X, noisy, wrong
+
+
+def test_many_classes_are_judged_by_least_squares(many_classes):
+    X, y, wrong = many_classes
+    found = suspect_labels(X, y)
+    assert np.isin(found.rows[found.order][:12], wrong).mean() > 0.8
+    by_hinges = suspect_labels(X, y, MulticategorySVC(loss="weston", tol=1e-3))
+    assert np.corrcoef(found.log_odds, by_hinges.log_odds)[0, 1] > 0.7
+    folds = suspect_labels(X, y, cv=3)  # folds are of the machine that is named
+    np.testing.assert_array_equal(
+        folds.log_odds, suspect_labels(X, y, MulticategorySVC(loss="weston", tol=1e-3), cv=3).log_odds
+    )
+
+
+def test_a_weight_is_a_repetition_by_least_squares(many_classes):
+    X, y, _ = many_classes
+    weights = np.random.default_rng(4).integers(0, 3, len(y)).astype(float)
+    weights[:22] = 1.0
+    weighted = suspect_labels(X, y, sample_weight=weights)
+    repeated = np.repeat(np.arange(len(y)), weights.astype(int))
+    given = suspect_labels(X[repeated], y[repeated])
+    place = {row: at for at, row in enumerate(weighted.rows)}
+    at = [place[row] for row in repeated[given.rows]]
+    np.testing.assert_allclose(given.log_odds, weighted.log_odds[at], rtol=1e-9)
+
+
+def test_more_rows_than_landmarks(many_classes, monkeypatch):
+    X, y, wrong = many_classes
+    by_landmarks = partial(leave_out_by_least_squares, most_rows=66)
+    monkeypatch.setattr("polymargin.selection.labels.leave_out_by_least_squares", by_landmarks)
+    found = suspect_labels(X, y)
+    assert np.isin(found.rows[found.order][:12], wrong).mean() > 0.7

@@ -156,9 +156,10 @@ def fit(
                     final = training.refitted(trained, job)
             _save(final.model, save, metadata)
         if report is not None and job.held_out is not None:
-            page(trained.model, job.held_out, choice.costs, report, command, data.name)
-            if job.row_costs is not None:
-                notes().print("the report counts every error as 1; the expected cost below is that of the rows")
+            row_costs = training.held_out_costs(job)
+            page(trained.model, job.held_out, choice.costs, report, command, data.name, row_costs)
+            if choice.decides_by_row:
+                notes().print("the report shows the model's own decisions, the lines below those by the costs")
         # What is printed comes last: whoever closes the pipe early has the files.
         show_summary(results(), trained, job, choice.costs)
         if save is not None:
@@ -239,11 +240,19 @@ def retraining_command(data: Path, method: Method, flags: Sequence[str | None], 
     return shlex.join(words)
 
 
-def page(model: Any, held_out: tuple[Any, Any], costs: Any, path: Path, command: str | None, title: str) -> None:
+def page(
+    model: Any,
+    held_out: tuple[Any, Any],
+    costs: Any,
+    path: Path,
+    command: str | None,
+    title: str,
+    row_costs: Any = None,
+) -> None:
     """Write the one-page report."""
     from polymargin import report
 
-    report.build(model, *held_out, title=title, cost_matrix=costs, path=path, command=command)
+    report.build(model, *held_out, title=title, cost_matrix=costs, costs=row_costs, path=path, command=command)
 
 
 def _save(model: Any, path: Path, metadata: dict[str, Any]) -> None:

@@ -9,9 +9,8 @@ from sklearn.metrics import confusion_matrix
 
 from polymargin import Decider, expected_cost
 from polymargin.cli._terminal import make_table
-from polymargin.cli.costs import where_wrong
 from polymargin.cli.methods import machine_of
-from polymargin.cli.training import Job, Trained
+from polymargin.cli.training import Job, Trained, held_out_costs
 
 SHOWN_CLASSES = 15
 """Classes up to which the whole confusion matrix is shown, beyond only the most frequent errors."""
@@ -58,9 +57,8 @@ def summary_lines(
     if hasattr(machine, "suspect_labels_"):
         lines.append(("suspect", f"{len(machine.suspect_labels_)} labels of the training rows"))
     if job.held_out is not None and predicted is not None:
-        prices: dict[str, Any] = {"cost_matrix": costs}
-        if job.row_costs is not None and job.row_costs.held_out is not None:
-            prices = {"costs": where_wrong(job.row_costs.held_out, job.held_out[1], job.classes)}
+        row_costs = held_out_costs(job)
+        prices = {"cost_matrix": costs} if row_costs is None else {"costs": row_costs}
         lines += held_out_lines(trained.model, *job.held_out, predicted, prices)
     return lines
 

@@ -219,6 +219,13 @@ def _priced(choice: Choice, job: Job, part: Literal["train", "everything"]) -> d
     return {"costs": where_wrong(getattr(job.row_costs, part), getattr(job, part)[1], job.classes)}
 
 
+def held_out_costs(job: Job) -> NDArray[np.float64] | None:
+    """Return what predictions would cost the held-out rows, where these have costs of their own."""
+    if job.row_costs is None or job.row_costs.held_out is None or job.held_out is None:
+        return None
+    return where_wrong(job.row_costs.held_out, job.held_out[1], job.classes)
+
+
 def refitted(trained: Trained, job: Job) -> Trained:
     """Return the same settings fitted to all rows of the file: what is to be used once the error is measured."""
     X, y = job.everything

@@ -17,8 +17,7 @@ from polymargin.blocks import joined
 from polymargin.checks import check_entries
 from polymargin.costs import resolve_cost_matrix, resolve_row_costs
 from polymargin.distributed._blocks import DaskBlocks, Fit, read_in_place
-from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._partitions import PartitionedSet
+from polymargin.estimators.parts import MarginClassifier, PartitionedSet, TrainingSet
 
 
 def training_set(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from polymargin.distributed._input import as_rows, naming, stand_in
-from polymargin.estimators._base import MarginClassifier
+from polymargin.estimators.parts import MarginClassifier
 
 
 def by_partitions(estimator: MarginClassifier, method: str, X: Any) -> Any:

@@ -21,12 +21,7 @@ from polymargin.gram import (
     check_kernel_name,
     make_gram,
 )
-
-SPARSE_ROWS = 1000
-"""Rows of sparse data beyond which coordinate descent is faster than a Gram matrix, whatever the features."""
-
-PARTITIONED_UNKNOWNS = 10_000
-"""Most unknowns of a machine on rows in partitions: its Newton matrix is the square of them."""
+from polymargin.solvers.policy import POLICY
 
 
 class KernelClassifier(MarginClassifier):
@@ -59,11 +54,11 @@ class KernelClassifier(MarginClassifier):
         """Return the number of features of rows in partitions, if the unknowns are not too many."""
         width = data.n_features if nystroem is None else nystroem.root.shape[1]
         unknowns = (width + 1) * (data.n_classes - 1)
-        if unknowns > PARTITIONED_UNKNOWNS:
+        if unknowns > POLICY.partitioned_unknowns:
             raise ValueError(
                 f"X has too many features for {type(self).__name__} on Dask: its {width} features and "
                 f"{data.n_classes} classes make {unknowns} unknowns, whose dense Newton matrix one machine must "
-                f"hold, more than {PARTITIONED_UNKNOWNS}. Use fewer features or landmarks, or ProximalSVC."
+                f"hold, more than {POLICY.partitioned_unknowns}. Use fewer features or landmarks, or ProximalSVC."
             )
         return width
 
@@ -72,7 +67,8 @@ class KernelClassifier(MarginClassifier):
         if nystroem is not None:
             return FeatureGram(nystroem.transform(X))
         n, p = X.shape
-        gram_is_better = p > n and 8e-6 * n * n <= self.cache_size and not (issparse(X) and n > SPARSE_ROWS)
+        fits = 8.0 * n * n <= 1e6 * self.cache_size
+        gram_is_better = p > n and fits and not (issparse(X) and n > POLICY.sparse_rows)
         if kernel.name == "linear" and not gram_is_better:
             return FeatureGram(X)
         return make_gram(kernel, X, self.cache_size, until)

@@ -16,9 +16,7 @@ from polymargin.estimators._scoring import Scoring
 from polymargin.gram import KernelFeatures, distinct_rows
 from polymargin.memory import check_memory
 from polymargin.moments import ClassMoments
-
-FACTORISED = 3.0
-"""How many times its own memory a kernel matrix takes while it is factorised."""
+from polymargin.solvers.ridge.settings import DEFAULTS
 
 
 class MomentClassifier(MarginClassifier):
@@ -40,9 +38,8 @@ class MomentClassifier(MarginClassifier):
         if kernel.name == "linear":
             return None
         rows = rows_in_memory(data, "A kernel without landmarks").X
-        check_memory(
-            FACTORISED * 8.0 * rows.shape[0] ** 2, f"The kernel matrix of {rows.shape[0]} rows", "give landmarks"
-        )
+        n = rows.shape[0]
+        check_memory(DEFAULTS.factor_copies * 8.0 * n**2, f"The kernel matrix of {n} rows", "give landmarks")
         distinct = distinct_rows(rows)
         return KernelFeatures(kernel, distinct if self._is_pairwise() else rows[distinct])
 

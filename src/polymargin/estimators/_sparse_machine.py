@@ -13,15 +13,14 @@ from polymargin.problems.hinge import PolyhedralLosses, polyhedral
 from polymargin.problems.penalties import PENALTIES, Penalty, RidgePenalty, adaptive_weights
 from polymargin.problems.penalties.contract import check_contract
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.solvers.contract import Observer, Settings, Solution
+from polymargin.solvers.choice import chosen
+from polymargin.solvers.contract import Observer, Settings, Solution, Solver
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes
 from polymargin.solvers.sparse.squared_norm import SquaredNorm
 
-METHODS = (SquaredNorm(Portfolio()), CuttingPlanes())
+METHODS: tuple[Solver, ...] = (SquaredNorm(Portfolio()), CuttingPlanes())
 """Solvers of the sparse machines, special ones first; the last accepts every problem."""
-INITIAL_TOL = 1e-6
-"""Gap to which initial fits, which only give weights, are solved."""
 
 
 def named_penalty(penalty: Any) -> Any:
@@ -80,13 +79,28 @@ class Machine:
         """Return the penalty of a name, or a user's own, which is refused if it breaks the contract."""
         return check_contract(named_penalty(given), self.n_classes, self.X.shape[1])
 
+    def problem(self, penalty: Penalty, C: float) -> SparseProblem:
+        """State the problem with a penalty."""
+        return SparseProblem(self.X, self.losses, penalty, C)
+
+    @staticmethod
+    def method(solver: Any, problem: SparseProblem) -> Solver:
+        """Return the solver that a user asks for, for "auto" the first method that accepts the problem."""
+        asked = chosen(solver, METHODS, problem)
+        return next(method for method in METHODS if method.accepts(problem) is True) if asked is None else asked[0]
+
     def solve(
-        self, penalty: Penalty, C: float, settings: Settings, *, observer: Observer | None = None
+        self,
+        penalty: Penalty,
+        C: float,
+        settings: Settings,
+        *,
+        solver: Any = "auto",
+        observer: Observer | None = None,
     ) -> Solution[SparsePoint]:
-        """Solve with a penalty by the first method that accepts the problem."""
-        problem = SparseProblem(self.X, self.losses, penalty, C)
-        method = next(method for method in METHODS if method.accepts(problem) is True)
-        return method.solve(problem, settings, observer=observer)
+        """Solve with a penalty."""
+        problem = self.problem(penalty, C)
+        return self.method(solver, problem).solve(problem, settings, observer=observer)
 
     def solve_l2(self, C: float, settings: Settings) -> Solution[SparsePoint]:
         """Solve with the penalty ``sum w^2``, for the sizes that adaptive weights come from."""

@@ -35,11 +35,7 @@ from polymargin.solvers.contract import Settings, Solution, at_rest
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
-
-MERGED_ROWS = 5000
-"""Rows up to which equal ones are found in no time, whatever the kernel."""
-SCORES_TO_CHECK = 2**22
-"""Kernel values at most, about, that comparing a model with what was certified may cost."""
+from polymargin.solvers.policy import POLICY
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +274,11 @@ class MulticategorySVC(KernelClassifier):
     def _is_merged(self, data: TrainingSet) -> bool:
         """Tell whether equal rows are made one first, so that weights are repetition to the last bit.
 
-        Not where that takes time or memory of its own (many rows of a linear machine, a large matrix given),
-        nor where landmarks are drawn among the rows in the order given.
+        Not where that takes time or memory of its own: many rows of a linear machine or of one on landmarks, a
+        large matrix given.
         """
-        if self.landmarks is not None:
-            return False
-        return data.n_rows <= MERGED_ROWS or not (self.kernel == "linear" or self._is_pairwise())
+        has_features = self.kernel == "linear" or self.landmarks is not None
+        return data.n_rows <= POLICY.merged_rows or not (has_features or self._is_pairwise())
 
     def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
         """Return the solution with the certificate of the scores that the model will give.
@@ -294,7 +289,7 @@ class MulticategorySVC(KernelClassifier):
         if self._is_pairwise():
             return solution
         n = problem.gram.n
-        step = 1 + n * n // SCORES_TO_CHECK
+        step = 1 + n * n // POLICY.checked_scores
         rows = np.arange(0, n, step)
         R = problem.coefficients(solution.point.dual)
         seen = products_at(problem.gram, rows, R) + solution.point.intercept

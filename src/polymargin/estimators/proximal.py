@@ -21,7 +21,8 @@ from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.gram import KernelFeatures, check_kernel_name
 from polymargin.moments import ClassMoments
 from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProblem, Sides, in_memory
-from polymargin.solvers.contract import Settings, Solution
+from polymargin.solvers.choice import chosen
+from polymargin.solvers.contract import Settings, Solution, Solver
 from polymargin.solvers.ridge.exact import DualRidgeSolver, NormalEquationsSolver
 from polymargin.solvers.ridge.left_out import LeftOutSides, left_out_scores
 from polymargin.solvers.ridge.refinement import (
@@ -81,6 +82,9 @@ class ProximalSVC(MomentClassifier):
         Weights of the classes, which multiply the sample weights; "balanced" gives all classes the same total, and
         needs all rows at once: `partial_fit`, `forget` and `refine_on` refuse it. Balancing acts after them: where
         `balance` and ``refine_weights="balanced"`` make the two sides alike, weights of two classes are undone.
+    solver : str or object, default="auto"
+        "normal_equations", of the features, "dual_ridge", of the rows, or an object with the methods `solve` and
+        `accepts` of a solver; "auto" takes the smaller system. `partial_fit` and `forget` have no rows.
     tol : float, default=1e-8
         Relative duality gap above which a fit warns; a direct solution reaches it at no further cost.
     random_state : int, RandomState instance or None, default=None
@@ -158,6 +162,7 @@ class ProximalSVC(MomentClassifier):
         refine: bool = True,
         refine_weights: Literal["uniform", "balanced"] = "uniform",
         class_weight: ClassWeight = None,
+        solver: Any = "auto",
         tol: float = 1e-8,
         random_state: RandomState = None,
     ) -> None:
@@ -172,6 +177,7 @@ class ProximalSVC(MomentClassifier):
         self.refine = refine
         self.refine_weights = refine_weights
         self.class_weight = class_weight
+        self.solver = solver
         self.tol = tol
         self.random_state = random_state
 
@@ -209,17 +215,28 @@ class ProximalSVC(MomentClassifier):
     ) -> Solution[NDArray[np.float64]]:
         """Solve, refine and store; also for searches that have chosen the features."""
         data = brought_together(data, features)
-        moments, problem, rows, class_qr = self._state(data, features)
+        statement = self._state(data, features)
+        moments, rows = statement.moments, statement.rows
         if isinstance(data, TrainingSet) and (moments is None or not moments.are_moderate()):
             with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
                 assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
             check_entries("X", data.X)
-        if problem is not None:
-            solution = NormalEquationsSolver(rows, class_qr, self._tuning).solve(problem, settings)
-        else:
-            solution = DualRidgeSolver(self._tuning).solve(in_memory(rows), settings)
+        method, problem = self._method(statement)
+        solution = method.solve(problem, settings)
         self._adopt(data, features, moments, solution.point, rows)
         return solution
+
+    def _method(self, statement: Statement) -> tuple[Solver, Any]:
+        """Return the solver asked for and the form of the problem that it takes; by itself the smaller system."""
+        moments, equations, rows, class_qr = statement
+        by_features, by_rows = NormalEquationsSolver(rows, class_qr, self._tuning), DualRidgeSolver(self._tuning)
+        forms: list[Any] = [rows]
+        if moments is not None:
+            forms.insert(0, NormalEquations(moments, rows.sides, rows.C) if equations is None else equations)
+        asked = chosen(self.solver, (by_features, by_rows), *forms)
+        if asked is not None:
+            return asked
+        return (by_rows, in_memory(rows)) if equations is None else (by_features, equations)
 
     def _state(self, data: TrainingSet | PartitionedSet, features: KernelFeatures | None) -> Statement:
         return state_problem(data, features, self.C, balance=self.balance, tuning=self._tuning)
@@ -421,7 +438,9 @@ class ProximalSVC(MomentClassifier):
     ) -> None:
         """Solve for new moments and store the solution, unrefined."""
         sides = Sides.one_vs_rest(moments.totals, self.balance)
-        solution = NormalEquationsSolver().solve(NormalEquations(moments, sides, self.C), settings)
+        problem, method = NormalEquations(moments, sides, self.C), NormalEquationsSolver()
+        asked = chosen(self.solver, (method,), problem)
+        solution = (method if asked is None else asked[0]).solve(problem, settings)
         self._store(classes, features, moments, solution.point)
         self._conclude(solution, settings.tol)
 

@@ -28,21 +28,14 @@ from polymargin.problems.robust import (
     consistent_truncation,
     margins,
 )
-from polymargin.solvers.contract import Interrupted, Settings, Solution, Status
+from polymargin.solvers.choice import chosen
+from polymargin.solvers.contract import Interrupted, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.interior_point import InteriorSequence
-from polymargin.solvers.robust.dc import ConvexSolver, DCAlgorithm, convex_solver
+from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
 from polymargin.solvers.robust.settings import DEFAULTS
 
 Start = Literal["utility", "identity", "local"]
 STARTS: tuple[Start, ...] = ("utility", "identity", "local")
-LOCAL_ROWS = 200
-"""Distinct rows up to which the local search, which takes some ten times as long as a start, is made."""
-LOCAL_ROUNDS = 5
-LOCAL_SCALES = (5.0, 0.3)
-"""Multiples of the scores from which it sets out: they move rows across the kinks of their losses."""
-NEGLIGIBLE_WEIGHT = 1e-6
-COLLAPSED = 1e-3
-"""Largest score below which the argmax is taken to be noise."""
 
 
 class RobustSVC(KernelClassifier):
@@ -111,6 +104,10 @@ class RobustSVC(KernelClassifier):
         rows. Rows in memory only.
     max_dc_iter : int, default=50
         Limit of the convex steps from a start.
+    solver : str or object, default="auto"
+        What solves the convex steps: "interior_point", on features or a root of the kernel matrix,
+        "proximal_newton" (``loss="hinge"``), or an object with the methods `solve` and `accepts` of a solver.
+        "auto" takes the first where features, or the rank of the kernel, are few.
     tol : float, default=1e-6
         Relative gap that certifies a stationary point, between the 1e-8 and the 1e-4 of convex machines: a larger
         one could not tell whether the last two convex steps differ.
@@ -160,7 +157,7 @@ class RobustSVC(KernelClassifier):
     n_iter_ : int
         Convex steps from the start that was kept.
     solver_ : str
-        Name of the method that found the solution.
+        Name of the method that solved the convex steps.
     status_ : str
         Why it stopped: "solved", or the limit that it met.
     trace_ : Trace
@@ -206,6 +203,7 @@ class RobustSVC(KernelClassifier):
         starts: Sequence[Start] = STARTS,
         n_init: int = 1,
         max_dc_iter: int = 50,
+        solver: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = -1,
         time_limit: float | None = None,
@@ -230,6 +228,7 @@ class RobustSVC(KernelClassifier):
         self.starts = starts
         self.n_init = n_init
         self.max_dc_iter = max_dc_iter
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -282,7 +281,9 @@ class RobustSVC(KernelClassifier):
             return RobustProblem(gram, weight, truncation, self.fit_intercept, self.loss)
 
         problem = state(self.truncation_)
-        solution = self._solve(state, convex_solver(problem, until=settings.until), settings, data.labels)
+        solution = self._solve(
+            state, convex_solver(problem, self.solver, until=settings.until), settings, data.labels
+        )
         R = problem.coefficients(solution.point)
         self._store(data, kernel, nystroem, R)
         self.intercept_ = solution.point.step.intercept
@@ -308,7 +309,8 @@ class RobustSVC(KernelClassifier):
             return PartitionedRobust(blocks, width, data.n_classes, truncation, self.fit_intercept)
 
         problem = state(self.truncation_)
-        solution = self._solve(state, InteriorSequence(), settings)
+        asked = chosen(self.solver, (InteriorSequence(),), problem.convex_step())
+        solution = self._solve(state, InteriorSequence() if asked is None else asked[0], settings)
         self._store_weights(data, kernel, nystroem, problem.weights(solution.point))
         self.intercept_ = solution.point.step.intercept
         self.suspicion_, self.suspect_labels_ = None, None
@@ -376,7 +378,7 @@ class RobustSVC(KernelClassifier):
     def _solve(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: ConvexSolver,
+        convex: Solver,
         settings: Settings,
         labels: NDArray[np.intp] | None = None,
     ) -> Solution[RobustPoint]:
@@ -408,7 +410,7 @@ class RobustSVC(KernelClassifier):
     def _start_scores(
         self,
         state: Callable[..., RobustProblem | PartitionedRobust],
-        convex: ConvexSolver,
+        convex: Solver,
         settings: Settings,
         labels: NDArray[np.intp] | None,
         problem: RobustProblem | PartitionedRobust,
@@ -436,19 +438,19 @@ class RobustSVC(KernelClassifier):
         rng = check_random_state(self.random_state)
         for _ in range(self.n_init - 1):
             yield "random", untruncated(emphasis=rng.exponential(size=len(labels)) ** 3)
-        if "local" not in names or len(labels) > LOCAL_ROWS:
+        if "local" not in names or len(labels) > DEFAULTS.local_rows:
             return
         lowest = np.inf
-        for _ in range(LOCAL_ROUNDS):
+        for _ in range(DEFAULTS.local_rounds):
             best = min(solutions.values(), key=_objective)
             if _objective(best) >= (1.0 - settings.tol) * lowest:
                 return
             lowest = _objective(best)
             F: Any = problem.reached(best.point)[0]
             own = margins(F)[np.arange(len(labels)), labels]
-            for scale in LOCAL_SCALES:
+            for scale in DEFAULTS.local_scales:
                 yield "local", scale * F
-            yield "local", untruncated(emphasis=np.where(own > 0, 1.0, NEGLIGIBLE_WEIGHT))
+            yield "local", untruncated(emphasis=np.where(own > 0, 1.0, DEFAULTS.negligible_weight))
 
     def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
         own = margins(F)[np.arange(len(F)), data.labels]
@@ -457,7 +459,7 @@ class RobustSVC(KernelClassifier):
         self.suspect_labels_ = data.rows[own < self.truncation_]
 
     def _warn_of_collapse(self, largest_score: float) -> None:
-        if largest_score < COLLAPSED:
+        if largest_score < DEFAULTS.collapsed:
             warnings.warn(
                 f"The scores of all training rows are within {largest_score:.1g} of zero and the predictions "
                 "noise: no class holds half of the expected utility, or C is too small. Use both starts, "

@@ -15,15 +15,14 @@ from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.shared import Formulation, SharedPoint, SharedProblem, TaskMoments
 from polymargin.relations import resolve_relations
 from polymargin.solvers.contract import Observer, Settings, Solution
-from polymargin.solvers.shared.alternation import AlternationSolver, spectral_start
+from polymargin.solvers.shared.alternation import spectral_start
 from polymargin.solvers.shared.base_step import BaseStep, make_base_step
-from polymargin.solvers.shared.variable_projection import VariableProjection
+from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.variable_projection import task_solver
 
 FORMULATIONS = ("original", "fast", "sum_to_zero")
 PAPER_ROUNDS = 5
 """Rounds of the paper, where there is no optimum to run to."""
-LONGEST = 10_000
-"""Limit of the iterations of fits that run to convergence."""
 
 
 class SharedStructureSVC(TaskClassifier):
@@ -83,6 +82,9 @@ class SharedStructureSVC(TaskClassifier):
         for is no failure and raises no warning. -1 goes on until `tol`, by faster steps, as fits without
         constraints on M always do. None is -1, but five rounds for "fast" and "sum_to_zero", which have no optimum
         to run to.
+    solver : str or object, default="auto"
+        "alternation", "variable_projection" (the original formulation), or an object with the methods `solve` and
+        `accepts` of a solver. "auto" alternates where the rounds are counted or M is free.
     tol : float, default=1e-8
         Relative gap of the certificate at which to stop; the last digits are cheap.
     n_init : int, default=1
@@ -164,6 +166,7 @@ class SharedStructureSVC(TaskClassifier):
         landmarks: Any = None,
         class_weight: ClassWeight = None,
         max_iter: int | None = None,
+        solver: Any = "auto",
         tol: float = 1e-8,
         n_init: int = 1,
         random_state: RandomState = None,
@@ -184,6 +187,7 @@ class SharedStructureSVC(TaskClassifier):
         self.landmarks = landmarks
         self.class_weight = class_weight
         self.max_iter = max_iter
+        self.solver = solver
         self.tol = tol
         self.n_init = n_init
         self.random_state = random_state
@@ -284,11 +288,9 @@ class SharedStructureSVC(TaskClassifier):
         self, problem: SharedProblem, base_step: BaseStep, settings: Settings, observer: Observer | None = None
     ) -> Solution[SharedPoint]:
         """Solve from every start and keep the best."""
-        solver: AlternationSolver | VariableProjection = AlternationSolver(base_step)
-        if not self._early_stopping():
-            settings = Settings(settings.tol, LONGEST)
-            if not problem.relations.is_free:
-                solver = VariableProjection(base_step)
+        early = self._early_stopping()
+        solver = task_solver(self.solver, problem, base_step, to_the_end=not early)
+        settings = settings if early else Settings(settings.tol, DEFAULTS.longest)
         solutions = (
             solver.solve(problem, settings, start=start, observer=observer)
             for start in self._starts(problem, base_step)

@@ -12,10 +12,11 @@ from polymargin.checks import check_choice, check_integer, check_real, check_wei
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._scoring import Scoring, prepared
-from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, named_penalty, weights_from
+from polymargin.estimators._sparse_machine import Machine, named_penalty, weights_from
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.problems.penalties import Penalty, pair_differences
 from polymargin.solvers.contract import Settings, at_rest
+from polymargin.solvers.sparse.settings import DEFAULTS
 
 LOSSES = ("weston", "lee", "crammer")
 
@@ -160,6 +161,10 @@ class SparseSVC(SparseClassifier):
         Proportions of the classes in the population, where the sample does not have them.
     class_weight : dict, "balanced" or None, default=None
         Factors of the weights of the classes.
+    solver : str or object, default="auto"
+        "cutting_planes", which takes every penalty; "squared_norm" (``penalty="l2"``), which states the problem as
+        a `MulticategorySVC`, whose methods `trace_` then tells; or an object with the methods `solve` and
+        `accepts` of a solver. "auto" is the second where that can be, also for the initial fits of weights.
     tol : float, default=1e-8
         Relative duality gap to reach: a vertex of the linear program has it at once, and zeros and ties are exact.
     max_iter : int, default=-1
@@ -236,6 +241,7 @@ class SparseSVC(SparseClassifier):
         cost_matrix: Any = None,
         priors: Any = None,
         class_weight: ClassWeight = None,
+        solver: Any = "auto",
         tol: float = 1e-8,
         max_iter: int = -1,
         time_limit: float | None = None,
@@ -251,6 +257,7 @@ class SparseSVC(SparseClassifier):
         self.cost_matrix = cost_matrix
         self.priors = priors
         self.class_weight = class_weight
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -280,7 +287,7 @@ class SparseSVC(SparseClassifier):
         settings = settings.started()
         self.weights_ = self._weights(machine, penalty, settings)
         penalty = penalty if self.weights_ is None else penalty.weighted(self.weights_)
-        solution = at_rest(machine.solve, penalty, self.C, settings, observer=self._observer())
+        solution = at_rest(machine.solve, penalty, self.C, settings, solver=self.solver, observer=self._observer())
         self.classes_ = data.classes
         self.coef_ = solution.point.coef
         self.intercept_ = solution.point.intercept
@@ -305,7 +312,9 @@ class SparseSVC(SparseClassifier):
             )
         data = self._training_set(X, y, sample_weight, costs=costs)
         machine = Machine.of(data, self.loss)
-        return settings, data, machine, machine.penalty(self.penalty)
+        penalty = machine.penalty(self.penalty)
+        machine.method(self.solver, machine.problem(penalty, self.C))  # refused before the initial fit
+        return settings, data, machine, penalty
 
     def _weights(self, machine: Machine, penalty: Penalty, settings: Settings) -> NDArray[np.float64] | None:
         """Return the weights tau that `adaptive` asks for, None for those that the penalty has."""
@@ -315,7 +324,7 @@ class SparseSVC(SparseClassifier):
         machine.check_weighted(penalty, self.adaptive)
         if not flag:
             return machine.given_weights(penalty, self.adaptive)
-        initial = replace(settings, tol=max(settings.tol, INITIAL_TOL))
+        initial = replace(settings, tol=max(settings.tol, DEFAULTS.initial_tol))
         coef = machine.solve_l2(self.initial_C, initial).point.coef
         for _ in range(self.adaptive_rounds - 1):
             weighted = penalty.weighted(self._weights_from(coef, penalty))

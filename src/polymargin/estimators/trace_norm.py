@@ -17,9 +17,12 @@ from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.relations import RelationSet
+from polymargin.solvers.choice import chosen
 from polymargin.solvers.contract import Observer, Settings, Solution, at_rest
-from polymargin.solvers.shared.alternation import AlternationSolver, balance
+from polymargin.solvers.shared.alternation import balance
+from polymargin.solvers.shared.base_step import make_base_step
 from polymargin.solvers.shared.proximal_gradient import ProximalGradient
+from polymargin.solvers.shared.variable_projection import task_solver
 
 LOSSES = ("squared", "smoothed_hinge")
 
@@ -65,6 +68,9 @@ class TraceNormSVC(TaskClassifier):
         Factors of the weights of the classes.
     max_iter : int, default=-1
         Limit of the iterations; -1 for none.
+    solver : str or object, default="auto"
+        "alternation" or "variable_projection" (``loss="squared"``), "proximal_gradient" (the smoothed hinge), or
+        an object with the methods `solve` and `accepts` of a solver. "auto" alternates where it can.
     tol : float, default=1e-6
         Relative duality gap to reach: between 1e-8 and 1e-4, as the smoothed hinge is solved by first-order steps.
     random_state : int, RandomState instance or None, default=None
@@ -135,6 +141,7 @@ class TraceNormSVC(TaskClassifier):
         landmarks: Any = None,
         class_weight: ClassWeight = None,
         max_iter: int = -1,
+        solver: Any = "auto",
         tol: float = 1e-6,
         random_state: RandomState = None,
         verbose: bool = False,
@@ -150,6 +157,7 @@ class TraceNormSVC(TaskClassifier):
         self.landmarks = landmarks
         self.class_weight = class_weight
         self.max_iter = max_iter
+        self.solver = solver
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
@@ -231,7 +239,9 @@ class TraceNormSVC(TaskClassifier):
     def _solve_tasks(
         self, tasks: TaskMoments, classes: NDArray, settings: Settings, observer: Observer | None
     ) -> Solution[SharedPoint]:
-        return AlternationSolver().solve(self._problem(tasks), settings, observer=observer)
+        problem = self._problem(tasks)
+        solver = task_solver(self.solver, problem, make_base_step(tasks), to_the_end=True)
+        return solver.solve(problem, settings, observer=observer)
 
     def _problem(self, tasks: TaskMoments) -> SharedProblem:
         """State the squared loss as shared structure with any M."""
@@ -249,6 +259,8 @@ class TraceNormSVC(TaskClassifier):
             A = triangle.T
         signs = self._codes(data.n_classes)[data.labels]
         problem = SmoothedTraceProblem(A, signs, self._weights(data), float(self.C), float(self.relation_penalty))
-        solution: Solution[Any] = at_rest(ProximalGradient().solve, problem, settings, observer=observer)
+        asked = chosen(self.solver, (ProximalGradient(),), problem)
+        solver = ProximalGradient() if asked is None else asked[0]
+        solution: Solution[Any] = at_rest(solver.solve, problem, settings, observer=observer)
         factors = balance(solution.point, np.eye(signs.shape[1]), problem.relation_penalty)
         self._finish(data, features, None, replace(solution, point=SharedPoint(*factors)), rotation)

@@ -17,8 +17,8 @@ from skl2onnx.common.data_types import (
 )
 from sklearn.pipeline import Pipeline
 
-from polymargin.estimators._scoring import scoring_of
 from polymargin.estimators.multicategory import MulticategorySVC
+from polymargin.estimators.parts import scoring_of
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.estimators.robust import RobustSVC

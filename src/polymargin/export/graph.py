@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from scipy import sparse
 
-from polymargin.estimators._scoring import Scoring
+from polymargin.estimators.parts import Scoring
 from polymargin.gram import PointKernel
 from polymargin.problems.softmax import logits
 from polymargin.selection.calibration import SigmoidMap, SoftmaxMap

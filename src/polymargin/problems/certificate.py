@@ -55,7 +55,12 @@ class Certificate:
 
     def within(self, tol: float) -> bool:
         """Tell whether the gap is at most `tol`, not negative, and the point feasible, both to rounding."""
-        return not self.is_contradicted and self.gap <= tol and self.infeasibility <= FEASIBLE
+        return self.is_proof and self.gap <= tol
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether the optimum does lie between dual and primal: the point is feasible, the gap not negative."""
+        return not self.is_contradicted and self.infeasibility <= FEASIBLE and self.is_finite
 
     @property
     def is_contradicted(self) -> bool:

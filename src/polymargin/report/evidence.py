@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
-from polymargin.costs import resolve_cost_matrix
-from polymargin.estimators._base import MarginClassifier
+from polymargin.costs import resolve_cost_matrix, resolve_row_costs
+from polymargin.estimators.parts import MarginClassifier
 from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.report.calibration import Calibration, cross_fitted
 from polymargin.selection.decisions import least_costly
@@ -127,6 +127,7 @@ class Evidence:
         has no probabilities), whether it is accepted, all scores, and the loss of the highest.
     threshold, threshold_is_left_out : highest accepted loss, and whether left-out training rows set it.
     costs, costs_given : (k, k), and whether anybody gave them.
+    prices : (n, k) what every class costs every row, where rows have costs of their own; else None.
     calibration, probabilities : how scores become probabilities, and these, in single precision as the page stores
         them; those of the model itself or, where it has none, from a calibration on other held-out rows.
     """
@@ -144,18 +145,22 @@ class Evidence:
     threshold_is_left_out: bool
     costs: NDArray[np.float64]
     costs_given: bool
+    prices: NDArray[np.float64] | None
     calibration: Calibration
     probabilities: NDArray[np.float32]
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, cost_matrix: Any = None) -> "Evidence":
+    def of(cls, model: Any, X: Any, y: Any, cost_matrix: Any = None, row_costs: Any = None) -> "Evidence":
         """Check the held-out data and score it."""
+        if cost_matrix is not None and row_costs is not None:
+            raise ValueError("costs and cost_matrix are two ways to price errors, got both: give one.")
         y = column_or_1d(y)
         if len(y) == 0 or _num_samples(X) != len(y):
             raise ValueError(f"X and y must hold the same rows, at least one, got {_num_samples(X)} and {len(y)}.")
         parts = Parts.of(model, X)
         machine, classes = parts.machine, parts.machine.classes_
         labels = _positions(y, classes)
+        prices = None if row_costs is None else resolve_row_costs(row_costs, labels, classes)
         probable = parts.probable
         own_costs = getattr(machine, "cost_matrix", None)
         if probable is not None and probable.model.cost_matrix is not None:
@@ -191,6 +196,7 @@ class Evidence:
             parts.rejector is not None,
             costs,
             given is not None,
+            prices,
             calibration,
             probabilities.astype(np.float32),
         )
@@ -214,7 +220,7 @@ class Evidence:
     @property
     def row_costs(self) -> NDArray[np.float64]:
         """Cost of every prediction; not a number where it was rejected."""
-        return np.where(self.accepted, self.costs[self.labels, self.predicted], np.nan)
+        return np.where(self.accepted, self._charges(self.predicted), np.nan)
 
     @property
     def recalls(self) -> NDArray[np.float64]:
@@ -226,7 +232,27 @@ class Evidence:
     @property
     def expected_cost(self) -> float:
         """Mean cost of the accepted predictions."""
-        return float(self.costs[self.labels, self.predicted] @ self.accepted / max(1, self.accepted.sum()))
+        return float(self._charges(self.predicted) @ self.accepted / max(1, self.accepted.sum()))
+
+    @property
+    def cost_of_the_most_probable(self) -> float:
+        """Mean cost of the accepted rows if the most probable class were predicted, costs ignored."""
+        charged = self._charges(self.probabilities.argmax(axis=1))
+        return float(charged @ self.accepted / max(1, self.accepted.sum()))
+
+    @property
+    def total_costs(self) -> NDArray[np.float64]:
+        """Summed costs (k, k) of the accepted predictions, by true and predicted class."""
+        table = np.zeros(self.costs.shape)
+        charged = self._charges(self.predicted)
+        np.add.at(table, (self.labels[self.accepted], self.predicted[self.accepted]), charged[self.accepted])
+        return table
+
+    def _charges(self, decided: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return what decisions cost, by the costs of the rows where there are some."""
+        if self.prices is not None:
+            return self.prices[np.arange(len(decided)), decided]
+        return self.costs[self.labels, decided]
 
     @property
     def confusion(self) -> NDArray[np.intp]:

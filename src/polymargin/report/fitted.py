@@ -35,11 +35,7 @@ def key_figures(evidence: Evidence) -> list[tuple[str, str, str]]:
             f"{wrong:,} of {n_accepted:,}; {_interval(wrong, n_accepted)}",
         ),
         _balance(evidence),
-        (
-            "Mean cost",
-            number(evidence.expected_cost),
-            "with the costs given" if evidence.costs_given else "an error costs 1",
-        ),
+        ("Mean cost", number(evidence.expected_cost), _whose_costs(evidence)),
     ]
     if evidence.parts.rejector is not None:
         figures.append(("Rejected as too weak", f"{1 - n_accepted / n:.1%}", f"{n - n_accepted:,} of {n:,}"))
@@ -186,3 +182,10 @@ def _certificate(machine: Any) -> list[Markup]:
             class_="panel",
         )
     ]
+
+
+def _whose_costs(evidence: Evidence) -> str:
+    """Say by which costs predictions are judged."""
+    if evidence.prices is not None:
+        return "with the costs of the rows"
+    return "with the costs given" if evidence.costs_given else "an error costs 1"

@@ -27,6 +27,7 @@ def build(
     *,
     title: str | None = None,
     cost_matrix: Any = None,
+    costs: Any = None,
     path: str | os.PathLike | None = None,
     command: str | None = None,
 ) -> str:
@@ -51,6 +52,9 @@ def build(
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         Costs to report with, as the estimators take them; None for those that the model was trained with, or 1 for
         every error.
+    costs : array-like or DataFrame of shape (n_samples, n_classes) or None, default=None
+        What predicting each class would cost each held-out row, as `MulticategorySVC.fit` takes it, instead of
+        `cost_matrix`. The costs that the reader can edit remain those of classes.
     path : path-like or None, default=None
         Where to write the page; an existing file is replaced in one step.
     command : str or None, default=None
@@ -73,7 +77,7 @@ def build(
     >>> page[:15], "<title>Wine</title>" in page
     ('<!doctype html>', True)
     """
-    evidence = Evidence.of(model, X, y, cost_matrix)
+    evidence = Evidence.of(model, X, y, cost_matrix, costs)
     sections = [
         fitted(evidence),
         errors(evidence),

@@ -30,7 +30,7 @@ def errors(evidence: Evidence) -> Section:
     k = len(evidence.names)
     confusion = evidence.confusion
     counts = confusion[:, :k]
-    total = counts * evidence.costs
+    total = evidence.total_costs
     rejects = evidence.parts.rejector is not None
     head: list[Content] = ["true ↓ predicted →"]
     head += [tag("th", class_label(evidence, j), scope="col") for j in range(k)]
@@ -71,7 +71,9 @@ def _count_cell(
         kind, strength = "right", count / max(1, confusion[i].sum())
     else:
         kind, strength = "wrong", total[i, j] / total.max() if total.any() else 0.0
-        if evidence.costs_differ:
+        if evidence.prices is not None:
+            content += [tag("small", f"cost {number(total[i, j])} in all")] if count else []
+        elif evidence.costs_differ:
             content.append(tag("small", f"cost {number(evidence.costs[i, j])}"))
     return tag("td", *content, class_=kind if count else "none", style=f"--strength:{strength:.3f}")
 
@@ -82,12 +84,18 @@ def _errors_in_words(evidence: Evidence, counts: NDArray[np.intp], total: NDArra
         return f"All {n:,} accepted predictions of held-out rows are right."
     mean = number(evidence.expected_cost)
     words = f"{wrong:,} of {n:,} predictions are wrong; a prediction costs {mean} on average."
+    by_row = evidence.prices is not None
+    if by_row:
+        words += (
+            f" Each row has costs of its own; the most probable class, costs ignored, would cost "
+            f"{number(evidence.cost_of_the_most_probable)}."
+        )
     if total.any():
         i, j = np.unravel_index(total.argmax(), total.shape)
-        count, cost = int(counts[i, j]), number(float(evidence.costs[i, j]))
+        count, each = int(counts[i, j]), number(float(total[i, j] / counts[i, j]))
         words += (
             f" Taking {evidence.names[i]} for {evidence.names[j]} makes up {total[i, j] / total.sum():.0%} of the "
-            f"cost ({count:,} row{'s' if count > 1 else ''} at {cost})."
+            f"cost ({count:,} row{'s' if count > 1 else ''} at {each}{' on average' if by_row else ''})."
         )
     return words
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from polymargin.estimators._scoring import scoring_of
+from polymargin.estimators.parts import scoring_of
 from polymargin.estimators.refinement import NewtonRefinement
 from polymargin.report.additive import AdditiveSteps, Column
 from polymargin.report.evidence import Evidence

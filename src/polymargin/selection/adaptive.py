@@ -11,14 +11,14 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import safe_sparse_dot
 
-from polymargin.estimators._base import TrainingSet
-from polymargin.estimators._sparse_machine import INITIAL_TOL, Machine, weights_from
+from polymargin.estimators.parts import Machine, TrainingSet, weights_from
 from polymargin.problems.penalties import Penalty
 from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.selection.progress import counted
 from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
+from polymargin.solvers.sparse.settings import DEFAULTS
 
 ROUNDS = 3
 """Adaptive rounds of "rounds" and "auto"."""
@@ -234,7 +234,7 @@ class AdaptiveSearch:
         """Fit the l2 penalty, to less accuracy where it only gives weights."""
         settings = self.settings
         if not self.penalty.squares:
-            settings = replace(settings, tol=max(settings.tol, INITIAL_TOL))
+            settings = replace(settings, tol=max(settings.tol, DEFAULTS.initial_tol))
         return self._over_folds(-1, initial_run, [(self.initial_Cs, settings) for _ in self.folds])
 
     def plain(self) -> Candidate:

@@ -21,6 +21,8 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 from polymargin.arguments import RandomState
 from polymargin.checks import check_integer
 from polymargin.costs import resolve_row_costs
+from polymargin.estimators.parts import OUTCOME
+from polymargin.selection.results import cv_results
 from polymargin.selection.scoring import CostScorer
 from polymargin.selection.spending import Budget, parse_seconds
 from polymargin.selection.trials import FOLDS, Tally, Trial, averaged, ranked, spread_of_folds
@@ -83,6 +85,12 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     best_score_ : float
         The mean score over the folds of the last round, on `best_trial_.n_rows` rows.
     best_trial_ : Trial
+    best_index_ : int
+        Entry of the best in `cv_results_`.
+    cv_results_ : dict
+        One entry per setting as it was judged last: "params", "param_<name>", "mean_test_score",
+        "rank_test_score" (1 for the best; those judged on fewer rows or folds come later), "n_rows", "folds" and
+        "mean_fit_time".
     trials_ : list of Trial, in the order of time
     n_rows_ : int
         Rows that `best_estimator_` was fitted to.
@@ -298,15 +306,40 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Remember the best of the round with the most rows so far, among those judged by the most folds."""
         is_first = len(self.trials_) == 1 and trial.folds == 1
         best = None if is_first else self.best_trial_
-        if best is None or (trial.n_rows, trial.folds, trial.score) > (best.n_rows, best.folds, best.score):
+        if best is None or _standing(trial) > _standing(best):
             self._adopt(model, trial, trial.n_rows)
 
     def _adopt(self, model: Any, trial: Trial, n_rows: int) -> None:
         self.best_estimator_, self.best_trial_, self.n_rows_ = model, trial, n_rows
         self.best_params_, self.best_score_ = trial.params, trial.score
-        for name in ("n_features_in_", "feature_names_in_", "certificate_", "converged_", "n_iter_"):
+        for name in ("n_features_in_", "feature_names_in_", *OUTCOME):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """What was tried, in the form that all searches share."""
+        last = [trial for at, trial in enumerate(self.trials_) if self._is_last(at)]
+        trials = [self.best_trial_ if trial.params == self.best_params_ else trial for trial in last]
+        order = sorted(
+            range(len(trials)),
+            key=lambda at: (trials[at] is not self.best_trial_, *(-part for part in _standing(trials[at]))),
+        )
+        columns = {
+            "n_rows": np.array([trial.n_rows for trial in trials]),
+            "folds": np.array([trial.folds for trial in trials]),
+            "mean_fit_time": np.array([trial.seconds for trial in trials]),
+        }
+        scores = np.array([trial.score for trial in trials])
+        return cv_results([trial.params for trial in trials], scores, order, columns)
+
+    @property
+    def best_index_(self) -> int:
+        """Entry of the best setting in `cv_results_`."""
+        return int(np.argmin(self.cv_results_["rank_test_score"]))
+
+    def _is_last(self, at: int) -> bool:
+        return all(later.params != self.trials_[at].params for later in self.trials_[at + 1 :])
 
     def _last_fits(self, trial: Trial, data: "_Data", order: NDArray[np.intp], budget: Budget) -> None:
         """Fit the best setting to all rows, or to more and more of them as the rest of the budget allows.
@@ -353,6 +386,11 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse, tags.input_tags.pairwise = inner.input_tags.sparse, False
         tags.classifier_tags = inner.classifier_tags
         return tags
+
+
+def _standing(trial: Trial) -> tuple[int, int, float]:
+    """Return what one trial is ahead of another by: rows first, then folds, then the score."""
+    return trial.n_rows, trial.folds, trial.score
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,3 +236,12 @@ def _transported(expected: Array, capacity: dict[int, int]) -> NDArray[np.intp]:
     if not solution.success:
         raise ArithmeticError(f"The decisions within the capacity were not found: {solution.message}")
     return solution.x.reshape(n, k).argmax(axis=1)
+
+
+def own_costs(estimator: Any) -> Any:
+    """Return the `cost_matrix` of an estimator, perhaps within a search or at the end of a pipeline, or None."""
+    if hasattr(estimator, "steps"):
+        return own_costs(estimator.steps[-1][1])
+    found = getattr(estimator, "cost_matrix", None)
+    inner = getattr(estimator, "estimator", None)
+    return own_costs(inner) if found is None and inner is not None else found

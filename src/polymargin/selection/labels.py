@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from polymargin.checks import check_choice, check_real
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.selection.calibration import JUDGING_FOLDS, choose_map
+from polymargin.selection.least_squares import leave_out_by_least_squares
 from polymargin.selection.left_out import LeftOut, deal, fitted_clone, leave_out, smallest_class
 from polymargin.selection.probabilities import check_all_seen, check_rows, classes_of
 
@@ -20,6 +21,9 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 CLEANINGS = ("drop", "relabel")
+MANY_CLASSES = 8
+"""Classes above which least squares judge labels by default: the free multipliers of a hinge machine grow with the
+classes, and what the left-out scores cost with their cube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,9 @@ def suspect_labels(
     X : whatever the classifier takes, of n_samples rows
     y : array-like of shape (n_samples,)
     estimator : classifier with a `decision_function` or with `predict_proba`, or None, default=None
-        None for ``MulticategorySVC(loss="weston")``.
+        None for ``MulticategorySVC(loss="weston")`` with up to 8 classes. With more, for least squares with an rbf
+        kernel, one class against the rest, whose left-out scores are in closed form; of more than 1000 rows the
+        kernel at 1000 of them.
     sample_weight : array-like of shape (n_samples,) or None, default=None
     cv : int, splitter, iterable or None, default=None
         How rows are left out, as in `ProbabilityClassifier`.
@@ -168,11 +174,13 @@ def suspect_labels(
     check_real("level", level, above=0.0)
     if level >= 1.0:
         raise ValueError(f"level must be below 1, got {level!r}.")
-    estimator = MulticategorySVC(loss="weston", tol=1e-3) if estimator is None else estimator
-    X, y, weights = check_rows(_Around(estimator), X, y, sample_weight)
+    machine = _default() if estimator is None else estimator
+    X, y, weights = check_rows(_Around(machine), X, y, sample_weight)
     classes = classes_of(y, weights)
-    machine = fitted_clone(estimator, X, y, weights)
-    left_out = leave_out(estimator, machine, X, y, weights, cv, classes)
+    if estimator is None and cv is None and len(classes) > MANY_CLASSES:
+        left_out = leave_out_by_least_squares(X, y, weights, classes)
+    else:
+        left_out = leave_out(machine, fitted_clone(machine, X, y, weights), X, y, weights, cv, classes)
     check_all_seen(left_out, classes)
     P = _probabilities(left_out)
     everyone, labels = np.arange(len(P)), left_out.labels
@@ -233,7 +241,8 @@ def clean_and_refit(
     X : whatever the classifier takes, of n_samples rows
     y : array-like of shape (n_samples,)
     estimator : classifier or None, default=None
-        As of :func:`suspect_labels`; it is also what is fitted.
+        As of :func:`suspect_labels`; it is also what is fitted. None fits ``MulticategorySVC(loss="weston")``,
+        whatever judges.
     cleaning : {"drop", "relabel"}, default="drop"
         Whether suspects are left out, or given the label that they should have.
     at_least : float, default=0.5
@@ -260,8 +269,8 @@ def clean_and_refit(
     check_choice("cleaning", cleaning, CLEANINGS)
     check_real("at_least", at_least, at_least=0.5, at_most=1.0)
     check_real("test_size", test_size, above=0.0, at_most=0.9)
-    estimator = MulticategorySVC(loss="weston", tol=1e-3) if estimator is None else estimator
-    X, y, _ = check_rows(_Around(estimator), X, y, None)
+    machine = _default() if estimator is None else estimator
+    X, y, _ = check_rows(_Around(machine), X, y, None)
     splitter = StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
     train, held_out = next(splitter.split(np.zeros((len(y), 1)), y))
     suspicion = suspect_labels(_safe_indexing(X, train), y[train], estimator, cv=cv)
@@ -271,8 +280,8 @@ def clean_and_refit(
     if cleaning == "drop":
         kept = np.setdiff1d(np.arange(len(train)), suspicion.rows[touched])
         rows, cleaned = train[kept], y[train][kept]
-    before = clone(estimator).fit(_safe_indexing(X, train), y[train])
-    after = clone(estimator).fit(_safe_indexing(X, rows), cleaned)
+    before = clone(machine).fit(_safe_indexing(X, train), y[train])
+    after = clone(machine).fit(_safe_indexing(X, rows), cleaned)
     wrong_before, wrong_after = (
         model.predict(_safe_indexing(X, held_out)) != y[held_out] for model in (before, after)
     )
@@ -289,6 +298,11 @@ def clean_and_refit(
         held_out,
         int(touched.sum()),
     )
+
+
+def _default() -> MulticategorySVC:
+    """Return the classifier that judges, and is fitted, where none is given."""
+    return MulticategorySVC(loss="weston", tol=1e-3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def leave_out(
     classes : the classes of the machine.
     costs : (n, k) what each class would cost each row, where the machine was fitted to such costs.
     """
-    rows, labels, counts, groups = _used_rows(X, y, weights, classes)
+    rows, labels, counts, groups = used_rows(X, y, weights, classes)
     if cv is None:
         # a fit keeps equal rows of other costs apart, so that it could not leave them out together
         leaves = costs is None or _agree(groups, costs[rows])
@@ -101,7 +101,7 @@ def leave_out_of_the_fit(
     """Return the left-out scores that the fitted machine tells by itself; None where refits are needed."""
     if not can_leave_out(machine):
         return None
-    rows, labels, counts, groups = _used_rows(X, y, weights, classes)
+    rows, labels, counts, groups = used_rows(X, y, weights, classes)
     scores = scores_without_refits(machine, X, y, weights)
     return None if scores is None else LeftOut(rows, labels, counts, groups, scores)
 
@@ -193,7 +193,7 @@ def check_two_rows(groups: Rows, labels: Rows, classes: NDArray) -> None:
         )
 
 
-def _used_rows(X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> tuple[Rows, Rows, Array, Rows]:
+def used_rows(X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> tuple[Rows, Rows, Array, Rows]:
     """Return the rows of positive weight, their labels, weights and groups; every class must have two."""
     rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
     labels = np.searchsorted(classes, y[rows])

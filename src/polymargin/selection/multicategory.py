@@ -13,10 +13,8 @@ from sklearn.utils import check_random_state
 
 from polymargin.checks import check_choice, check_positive_values, check_real
 from polymargin.estimators import steps
-from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._scoring import Scoring
-from polymargin.estimators._transaction import all_or_nothing
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses
+from polymargin.estimators.parts import MarginClassifier, Scoring, TrainingSet, all_or_nothing
 from polymargin.gram import (
     LARGEST_GAMMA,
     SMALLEST_GAMMA,

@@ -9,11 +9,16 @@ from sklearn.base import clone
 
 from polymargin.checks import check_choice, check_positive_values
 from polymargin.estimators import steps
-from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
-from polymargin.estimators._scoring import Scoring
-from polymargin.estimators._statement import brought_together
-from polymargin.estimators._transaction import all_or_nothing, refuses_costs
+from polymargin.estimators.parts import (
+    MarginClassifier,
+    PartitionedSet,
+    Scoring,
+    TrainingSet,
+    all_or_nothing,
+    brought_together,
+    refuses_costs,
+    rows_in_memory,
+)
 from polymargin.estimators.proximal import ProximalSVC
 from polymargin.gram import LARGEST_GAMMA, SMALLEST_GAMMA, KernelFeatures
 from polymargin.selection.folds import check_folds, folds_of

@@ -7,15 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import indexable
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from polymargin.checks import check_choice, check_flag, check_labels, check_real
+from polymargin.checks import check_choice, check_flag, check_real
 from polymargin.costs import resolve_cost_matrix, resolve_row_costs
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators.parts import all_or_nothing
 from polymargin.selection._around import AroundClassifier
-from polymargin.selection.decisions import expected_costs
+from polymargin.selection.decisions import expected_costs, own_costs
 from polymargin.selection.folds import Fold, folds_of
 from polymargin.selection.left_out import (
     check_takes_costs,
@@ -24,6 +22,7 @@ from polymargin.selection.left_out import (
     leave_out_of_the_fit,
     scores_by_refits,
 )
+from polymargin.selection.probabilities import check_rows
 from polymargin.selection.rejected import reasons_by_expected_costs, reasons_by_scores, resolve_reject_label
 from polymargin.selection.thresholds import RULES, Rule, Tally, find_threshold
 from polymargin.selection.weakness import prediction_losses
@@ -191,20 +190,11 @@ class RejectOptionClassifier(AroundClassifier):
         """
         rule, level = self._rule()
         self._check_arguments(costs)
-        if y is None:
-            raise ValueError(
-                "This RejectOptionClassifier estimator requires y to be passed, but the target y is None."
-            )
-        X, y = indexable(X, _check_y(y))
-        check_labels("y", y)
-        check_classification_targets(y)
+        X, y, weights = check_rows(self, X, y, sample_weight)
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(f"y must hold at least two classes, got {len(classes)} class: {classes.tolist()}.")
         reject_label = resolve_reject_label(self.reject_label, classes)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         row_costs = None if costs is None else resolve_row_costs(costs, np.searchsorted(classes, y), classes)
         given = own_costs(self.estimator) if self.cost_matrix is None else self.cost_matrix
         class_costs = resolve_cost_matrix(given, classes)
@@ -261,13 +251,10 @@ class RejectOptionClassifier(AroundClassifier):
             tally.accepted / tally.accepted[-1],
             tally.errors / tally.accepted,
         )
-        if self.by == "probabilities" and rule == "rejection_cost":
-            common = level
-        else:
-            common = find_threshold(tally, rule, level)
-        self.threshold_ = common
-        if self.per_class and not (self.by == "probabilities" and rule == "rejection_cost"):
-            self.threshold_ = np.full(len(self.classes_), common)
+        is_chow = self.by == "probabilities" and rule == "rejection_cost"
+        self.threshold_ = level if is_chow else find_threshold(tally, rule, level)
+        if self.per_class and not is_chow:
+            self.threshold_ = np.full(len(self.classes_), self.threshold_)
             for j in np.unique(predicted[counts > 0]):
                 own = predicted == j
                 of_class = Tally.of(losses[own], right[own], counts[own], charged[own], largest)
@@ -341,8 +328,7 @@ class RejectOptionClassifier(AroundClassifier):
         -------
         ndarray of shape (n_samples,)
         """
-        losses = self.prediction_loss(X)
-        return self._strength.predict(losses)
+        return self._strength.predict(self.prediction_loss(X))
 
     def _rule(self) -> tuple[Rule, float]:
         """Return the one rule that was chosen, and its level."""
@@ -422,12 +408,3 @@ class RejectOptionClassifier(AroundClassifier):
                 f"per_class={self.per_class!r}; give it the classifier within, estimator_."
             )
         return float(self.threshold_)
-
-
-def own_costs(estimator: Any) -> Any:
-    """Return the `cost_matrix` of an estimator, perhaps within a search or at the end of a pipeline, or None."""
-    if hasattr(estimator, "steps"):
-        return own_costs(estimator.steps[-1][1])
-    found = getattr(estimator, "cost_matrix", None)
-    inner = getattr(estimator, "estimator", None)
-    return own_costs(inner) if found is None and inner is not None else found

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.estimators._base import OUTCOME
+from polymargin.estimators.parts import OUTCOME
 
 COPIED = ("classes_", "n_features_in_", "feature_names_in_", "intercept_", *OUTCOME)
 """What a search takes over from the model it chose."""
@@ -22,7 +22,7 @@ def cv_results(
 
     Parameters
     ----------
-    params : the parameters of every model, of the same names in all.
+    params : the parameters of every model; those that a model does not have are None in the columns.
     scores : (m,) how good they are; more is better.
     order : (m,) positions of the models, the best first.
     columns : what else is known of every model.
@@ -35,7 +35,8 @@ def cv_results(
     ranks = np.empty(len(scores), dtype=np.intp)
     ranks[np.asarray(order)] = np.arange(1, len(scores) + 1)
     table: dict[str, Any] = {"params": [dict(one) for one in params]}
-    table |= {f"param_{name}": np.array([one[name] for one in params]) for name in params[0]}
+    names = dict.fromkeys(name for one in params for name in one)
+    table |= {f"param_{name}": np.array([one.get(name) for one in params]) for name in names}
     return table | {"mean_test_score": np.asarray(scores), "rank_test_score": ranks} | dict(columns)
 
 

@@ -13,9 +13,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from polymargin.checks import check_positive_values, check_real
 from polymargin.estimators import steps
-from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._scoring import Scoring
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators.parts import MarginClassifier, Scoring, TrainingSet, all_or_nothing
 from polymargin.estimators.robust import RobustSVC, utility_of_rows
 from polymargin.gram import (
     LARGEST_GAMMA,
@@ -46,6 +44,10 @@ class RobustSearch(MarginClassifier):
 
     Within a fold the fits go from the smallest C to the largest, each a DC algorithm from the scores of the one
     before, to `search_tol`. The winner is fitted to all rows from all its starts, to its own `tol`.
+
+    Rows are left out by folds alone, not one by one with the active set frozen as in `MarginSearch`: without a row
+    the DC algorithm may end at another tangent, and the few free multipliers of linear machines pin all scores:
+    a utility from one fit can differ from that of refits by more than one setting from another.
 
     Parameters
     ----------
@@ -282,7 +284,9 @@ class _Grid:
         scores: Any = None
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
-            solver = convex_solver(problem) if solver is None else solver  # of the kernel alone
+            solver = (
+                convex_solver(problem, self.machine.solver) if solver is None else solver
+            )  # of the kernel alone
             algorithm = DCAlgorithm(
                 solver, self.machine.max_dc_iter, least_descent=LAST_DESCENT * self.settings.tol
             )

@@ -10,11 +10,15 @@ from sklearn.base import clone
 
 from polymargin.checks import SMALLEST, check_integer, check_positive_values, check_real
 from polymargin.estimators import steps
-from polymargin.estimators._base import MarginClassifier, TrainingSet
-from polymargin.estimators._moments import class_moments
-from polymargin.estimators._scoring import Scoring
-from polymargin.estimators._tasks import class_scores
-from polymargin.estimators._transaction import all_or_nothing, refuses_costs
+from polymargin.estimators.parts import (
+    MarginClassifier,
+    Scoring,
+    TrainingSet,
+    all_or_nothing,
+    class_moments,
+    class_scores,
+    refuses_costs,
+)
 from polymargin.estimators.shared import PAPER_ROUNDS, SharedStructureSVC
 from polymargin.estimators.trace_norm import TraceNormSVC
 from polymargin.moments import ClassMoments

@@ -11,10 +11,14 @@ from polymargin.arguments import ClassWeight, PenaltyName, SparseLoss
 from polymargin.checks import check_choice, check_flag, check_integer, check_positive_values, check_real
 from polymargin.costs import resolve_row_costs
 from polymargin.estimators import steps
-from polymargin.estimators._base import TrainingSet
-from polymargin.estimators._callbacks import with_callbacks
-from polymargin.estimators._sparse_machine import Machine, name_of, named_penalty
-from polymargin.estimators._transaction import all_or_nothing
+from polymargin.estimators.parts import (
+    Machine,
+    TrainingSet,
+    all_or_nothing,
+    name_of,
+    named_penalty,
+    with_callbacks,
+)
 from polymargin.estimators.sparse import LOSSES, SparseClassifier, SparseSVC
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.penalties import Penalty

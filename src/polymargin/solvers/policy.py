@@ -17,6 +17,7 @@ from scipy import sparse
 
 from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
 from polymargin.problems.hinge import HingeProblem, polyhedral
+from polymargin.solvers.choice import chosen
 from polymargin.solvers.contract import Solver
 from polymargin.solvers.effort import RATES, Operations, Rates
 from polymargin.solvers.hinge import (
@@ -62,6 +63,10 @@ class Policy:
     small_rows : rows up to which the kernel matrix is formed whatever the features, as Newton's method on faces
         ends in rounding error there.
     gram_rows : rows up to which it may be formed at all.
+    sparse_rows : rows of sparse data beyond which steps on features are faster than on a kernel matrix.
+    merged_rows : rows up to which equal ones are found in no time, whatever the kernel.
+    checked_scores : kernel values at most, about, that comparing a model with what was certified may cost.
+    partitioned_unknowns : most unknowns of a machine on rows in partitions: its Newton matrix is their square.
     newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
@@ -103,6 +108,10 @@ class Policy:
 
     small_rows: int = 500
     gram_rows: int = 5000
+    sparse_rows: int = 1000
+    merged_rows: int = 5000
+    checked_scores: int = 2**22
+    partitioned_unknowns: int = 10_000
     newton_features: int = 1500
     interior_unknowns: int = 1000
     interior_iterations: tuple[int, int] = (13, 16)
@@ -160,25 +169,12 @@ class Policy:
         TypeError
             The object is no solver.
         """
-        fit = [name for name, method in METHODS.items() if method().accepts(problem) is True]
-        if isinstance(solver, str):
-            if solver == "auto":
-                if not fit:
-                    raise ValueError(f"no solver takes this problem: {Decomposition().accepts(problem)}")
-                return None
-            if solver not in METHODS:
-                raise ValueError(
-                    f"solver must be 'auto', a solver or one of {fit} for this problem, got {solver!r}."
-                )
-            solver = METHODS[solver]()
-        if not (callable(getattr(solver, "solve", None)) and callable(getattr(solver, "accepts", None))):
-            raise TypeError(
-                f"solver must be 'auto', a name or an object with the methods solve and accepts, got {solver!r}."
-            )
-        answer = solver.accepts(problem)
-        if answer is not True:
-            raise ValueError(f"solver {solver.name!r} cannot take this problem: {answer}")
-        return solver
+        asked = chosen(solver, (method() for method in METHODS.values()), problem)
+        if asked is not None:
+            return asked[0]
+        if not any(method().accepts(problem) is True for method in METHODS.values()):
+            raise ValueError(f"no solver takes this problem: {Decomposition().accepts(problem)}")
+        return None
 
     def stages(self, state: State, chosen: Solver | None = None) -> Iterator[Stage]:
         """Name one method after the other, each by what those before it have left in `state`."""
@@ -212,9 +208,7 @@ class Policy:
             return ()
         kinds = (Decomposition.name, InteriorPoint.name)
         others = [stage for stage in self._by_work(problem) if stage.method.name in kinds]
-        descent = self._descent(problem, others[0].predicted or 0.0)
-        is_cheapest = (descent.predicted or 0.0) < (others[0].predicted or 0.0)
-        return (descent, *others) if is_cheapest else others
+        return *self._descent(problem, others), *others
 
     def routes(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods for a problem, in the order in which to try them; the last has no limit."""
@@ -226,20 +220,29 @@ class Policy:
 
     def _routes(self, problem: HingeProblem) -> Sequence[Stage]:
         if not problem.losses.is_compiled:
-            special = () if self._is_small(problem) else self._candidates(problem)
-            return *(stage for stage in special if stage.method.name == "interior_point"), Stage(GeneralNewton())
+            on_features = self._candidates(problem) if isinstance(problem.gram, FeatureGram) else ()
+            special = [stage for stage in on_features if stage.method.name == InteriorPoint.name]
+            # a small problem is solved to its last digits by the general method, mostly
+            return (
+                (Stage(GeneralNewton()), *special)
+                if self._is_small(problem)
+                else (*special, Stage(GeneralNewton()))
+            )
         if self._is_small(problem):
             return ()
         others = self._by_work(problem)
         to_the_end = Stage(BlockDescent(tuning=self.block_descent))
-        return *(self._descent(problem, stage.predicted or 0.0) for stage in others[:1]), *others, to_the_end
+        return *self._descent(problem, others), *others, to_the_end
 
-    def _descent(self, problem: HingeProblem, rival: float) -> Stage:
-        """Return block descent with what it takes on easy problems, and a part of the work of a rival at most."""
-        k, calls = problem.losses.n_classes, self.block_descent.epoch_calls
-        sweep = self.rates.work({"sweep": 2.0 * _stored(problem) * k, "call": calls})
-        share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
-        return Stage(BlockDescent(tuning=self.block_descent), self.descent_sweeps * sweep, share * rival)
+    def _descent(self, problem: HingeProblem, others: Sequence[Stage]) -> Iterator[Stage]:
+        """Yield block descent if easy problems take it less than the best of others, with a part of that work."""
+        rival = others[0].predicted or 0.0 if others else inf
+        k, tuning = problem.losses.n_classes, self.block_descent
+        sweep = self.rates.work({"sweep": 2.0 * _stored(problem) * k, "call": tuning.epoch_calls})
+        predicted = self.rates.seconds("call", tuning.start_calls) + self.descent_sweeps * sweep
+        if predicted < rival < inf:
+            share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
+            yield Stage(BlockDescent(tuning=tuning), predicted, share * rival)
 
     def _work_on_matrix(self, problem: HingeProblem) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
@@ -315,22 +318,12 @@ class Policy:
     def _stage_on_matrix(self, state: State) -> Stage | None:
         """Return what to try next; None where rounding allows no more."""
         offers = [stage for stage in (self._split(state), self._interior(state), self._newton(state)) if stage]
-        if offers:
-            return min(offers, key=lambda stage: stage.predicted or 0.0)
-        if state.stagnation.is_stuck:
-            return self._last_resort(state)
+        if offers or state.stagnation.is_stuck:
+            return min(offers, key=lambda stage: stage.predicted or 0.0, default=None)
         budget, tuning = max(self.slice_share * state.work, self.shortest_slice), self.decomposition
         if not state.trail and self._is_lee(state):
             tuning = replace(tuning, steps_per_example=min(tuning.steps_per_example, self.first_steps))
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
-
-    def _last_resort(self, state: State) -> Stage | None:
-        """Return what has not been tried from here, whatever it costs, as the decomposition gains nothing more."""
-        can_step = state.last != ActiveSet.name and not isinstance(state.problem.gram, LazyGram)
-        if can_step and (predicted := self._work_of_faces(state)) < inf:
-            return self._faces(state, predicted, max(self.patience * predicted, self.cheap))
-        has_been_inside = state.has_run(InteriorPoint.name) or state.has_run(KernelInteriorPoint.name)
-        return None if has_been_inside or not self._has_root(state) else self._on_root(state)
 
     def _polish(self, state: State) -> Stage | None:
         """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
@@ -344,18 +337,23 @@ class Policy:
         return self._faces(state, predicted, work)
 
     def _newton(self, state: State) -> Stage | None:
-        """Return Newton steps on faces if they cost no more than the work since the last, and than to go on."""
+        """Return Newton steps on faces if they pay.
+
+        That is: they and all before them cost no more than the work since the last ones, and a part of going on;
+        they begin beside an interior point; or the decomposition is stuck.
+        """
         is_lazy = isinstance(state.problem.gram, LazyGram)  # its steps pass over the whole matrix
-        if state.gap > self.near or state.last == ActiveSet.name or is_lazy:
+        if state.last == ActiveSet.name or is_lazy or (predicted := self._work_of_faces(state)) == inf:
             return None
-        if state.tol >= self.coarse and self._is_large_lee(state):
+        spent = state.work_since(ActiveSet.name)
+        if state.stagnation.is_stuck or (state.last == InteriorPoint.name and state.gap <= self.near):
+            return self._faces(state, predicted, max(spent, self.patience * predicted, self.cheap))
+        if state.gap > self.near or (state.tol >= self.coarse and self._is_large_lee(state)):
             return None
-        predicted, spent = self._work_of_faces(state), state.work_since(ActiveSet.name)
-        if state.last == InteriorPoint.name:
-            return self._faces(state, predicted, max(spent, self.cheap))
-        most, has_pace = max(spent, self.shortest_faces), len(state.trail) > 1
-        pays = has_pace and self.faces_gain * predicted <= state.work_to_go(self.exact)
-        return self._faces(state, predicted, self.patience * predicted) if pays and predicted <= most else None
+        before = sum(row.work or 0.0 for row in state.progress.trace if row.method == ActiveSet.name)
+        is_due = predicted + before <= max(spent, self.shortest_faces)
+        pays = len(state.trail) > 1 and self.faces_gain * predicted <= state.work_to_go(self.exact)
+        return self._faces(state, predicted, self.patience * predicted) if is_due and pays else None
 
     def _faces(self, state: State, predicted: float, budget: float) -> Stage:
         tol = self.beyond * state.tol if state.tol > self.fine else self.exact
@@ -387,9 +385,11 @@ class Policy:
         return Stage(Splitting(self.splitting), predicted, self.patience * predicted)
 
     def _interior(self, state: State) -> Stage | None:
-        """Return an interior point, once, if it takes no more than the work done so far or to come."""
+        """Return an interior point, once, if it takes no more than the work so far or to come, or all is stuck."""
         if state.has_run(InteriorPoint.name) or state.has_run(KernelInteriorPoint.name):
             return None
+        if state.stagnation.is_stuck and self._has_root(state):
+            return self._on_root(state)
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
         is_judged = state.has_run(ActiveSet.name) or state.progress.iteration >= self.judged_after
         if self._is_large_lee(state):
@@ -430,6 +430,10 @@ class Policy:
         """Return what tells that the decomposition has come as far as rounding lets it."""
         tuning = self.decomposition
         return Stagnation(tuning.rounds_without_rise, tuning.rounds_without_gain, tuning.gain)
+
+
+POLICY = Policy()
+"""What every fit goes by."""
 
 
 def _shape(problem: HingeProblem) -> tuple[int, int, int]:

@@ -7,8 +7,9 @@ import pytest
 
 from polymargin import MulticategorySVC
 from polymargin.gram import DenseGram, FeatureGram
-from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
-from polymargin.solvers.contract import Settings, Status
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import HingePoint, HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
+from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.block_descent import BlockDescent
 from polymargin.solvers.hinge.decomposition import Decomposition
@@ -90,14 +91,107 @@ def test_a_method_without_progress_is_left_and_the_trace_shows_it():
     assert [record.iteration for record in records] == sorted(record.iteration for record in records)
 
 
+class Offers:
+    """A method that offers one point, whatever the problem."""
+
+    name = "offers"
+
+    def __init__(self, offer):
+        self.offer = offer
+
+    def accepts(self, problem):
+        return True
+
+    def solve(self, problem, settings, *, start=None, observer=None):
+        with Progress(settings, observer, method=self.name) as progress:
+            progress.status = Status.STALLED
+            return progress.finish(*self.offer(problem))
+
+
+def infeasible(problem):
+    """Offer variables at their bounds for one class alone: the dual bound of a problem without intercept."""
+    dual = problem.losses.resting_dual()
+    dual[problem.losses.block_labels == 0] += 1.0
+    point = HingePoint(dual, np.zeros(problem.losses.n_classes))
+    return point, problem.certify(point)
+
+
+def contradicted(problem):
+    """Offer a feasible point under a dual that no point has."""
+    point = HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
+    primal = problem.certify(point).primal
+    return point, Certificate.of(primal, 2.0 * primal)
+
+
+def not_finite(problem):
+    """Offer a point without numbers."""
+    point = HingePoint(np.full_like(problem.losses.resting_dual(), np.nan), np.zeros(problem.losses.n_classes))
+    return point, Certificate.of(np.nan, np.nan)
+
+
+class OfferFirst(Policy):
+    offer = staticmethod(infeasible)
+
+    def stages(self, state, chosen=None):
+        yield Stage(Offers(self.offer))
+        assert not state.is_within
+        yield Stage(BlockDescent())
+        yield Stage(Offers(self.offer))
+
+
+@pytest.mark.parametrize("offer", [infeasible, contradicted, not_finite])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_point_that_proves_nothing_is_neither_the_best_nor_a_start(loss, offer, monkeypatch):
+    problem = machine(loss, *separable(90, 4, 3))
+    assert not offer(problem)[1].is_proof
+    expected = BlockDescent().solve(problem, Settings(1e-6))
+    monkeypatch.setattr(OfferFirst, "offer", staticmethod(offer))
+    solution = Portfolio(policy=OfferFirst()).solve(problem, Settings(1e-6))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.is_proof
+    assert solution.certificate.dual <= expected.certificate.primal
+    assert solution.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("offer", [infeasible, contradicted, not_finite])
+def test_a_point_that_proves_nothing_is_never_a_solution(offer):
+    problem = machine("weston", *separable(90, 4, 3))
+    solution = Portfolio(Offers(offer)).solve(problem, Settings(1e-6))
+    assert solution.status is not Status.SOLVED
+    optimum = BlockDescent().solve(problem, Settings(1e-6)).certificate
+    if offer is not not_finite:
+        assert solution.certificate.is_proof
+        assert solution.certificate.dual <= optimum.primal
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("scale", [1e-3, 1e-6])
+def test_block_descent_moves_the_intercept_where_rows_are_short(loss, scale):
+    """No score moves but by the intercept, for which a pull by the length of the rows is too weak."""
+    X, labels = separable(40, 1, 3)
+    problem = machine(loss, scale * X[labels.argsort()][:34], np.sort(labels)[:34])
+    solution = BlockDescent().solve(problem, Settings(1e-4))
+    assert solution.status is Status.SOLVED
+    assert solution.n_iter < 100
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_block_descent_gets_no_more_than_the_others_would_take(loss):
     problem = machine(loss, *separable())
-    first, *others, last = Policy().routes(problem)
+    first, *others, last = Policy(descent_sweeps=1).routes(problem)
     assert first.method.name == last.method.name == "block_descent"
     assert last.budget is None
     share = Policy().descent_share[0 if loss == "lee" else 1]
-    assert first.budget == pytest.approx(share * min(stage.predicted for stage in others))
+    best = min(stage.predicted for stage in others)
+    assert first.predicted < best
+    assert first.budget == pytest.approx(share * best)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_block_descent_comes_last_where_others_take_less(loss):
+    *others, last = Policy(descent_sweeps=10_000).routes(machine(loss, *separable()))
+    assert "block_descent" not in [stage.method.name for stage in others]
+    assert last.method.name == "block_descent"
 
 
 def test_small_problems_are_judged_by_what_their_calls_take():

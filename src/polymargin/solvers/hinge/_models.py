@@ -2,7 +2,7 @@
 
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -37,6 +37,13 @@ from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
 
 Judged = tuple[Any, Certificate]
 """A point and its certificate."""
+
+
+class Iterate(NamedTuple):
+    """What a point is made from: the dual slots, and Z, whose last column is the intercept's."""
+
+    alpha: Array
+    Z: Array
 
 
 class Model:
@@ -138,21 +145,29 @@ class Model:
 
     def better(self, best: Judged | None, system: "NewtonSystem | DenseSystem") -> Judged:
         """Certify the system's iterate, and return it if its gap is the smaller one."""
-        point = self.point(system)
+        return self.better_of(best, self.iterate(system))
+
+    def iterate(self, system: "NewtonSystem | DenseSystem") -> Iterate:
+        """Return the system's iterate, which its next step changes."""
+        return Iterate(system.blocks.alpha, system.Z)
+
+    def better_of(self, best: Judged | None, iterate: Iterate) -> Judged:
+        """Certify an iterate, and return it if its gap is the smaller one."""
+        point = self.point(iterate)
         certificate = self.problem.certify(point)
         return (point, certificate) if best is None or certificate.gap < best[1].gap else best
 
-    def point(self, system: "NewtonSystem | DenseSystem") -> HingePoint:
+    def point(self, iterate: Iterate) -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
-        dual = self.dual(system)
+        dual = self.dual(iterate)
         if not self.problem.fit_intercept:
             return HingePoint(dual, np.zeros(len(self.unknowns.basis)))
         repaired = balanced(self.problem, dual)
-        return HingePoint(dual if repaired is None else repaired, self.unknowns.basis @ system.Z[:, -1])
+        return HingePoint(dual if repaired is None else repaired, self.unknowns.basis @ iterate.Z[:, -1])
 
-    def dual(self, system: "NewtonSystem | DenseSystem") -> Array:
+    def dual(self, iterate: Iterate) -> Array:
         """Return the dual point of the iterate."""
-        return feasible_dual(self.slots, system.blocks.alpha)
+        return feasible_dual(self.slots, iterate.alpha)
 
 
 class NearKinks(Model):
@@ -207,10 +222,10 @@ class NearKinks(Model):
         """Return the system at the first iterate."""
         return super().first_system(None if start is None else HingePoint(start.dual[self.kept], start.intercept))
 
-    def dual(self, system: "NewtonSystem | DenseSystem") -> Array:
+    def dual(self, iterate: Iterate) -> Array:
         """Return the dual point of the iterate."""
         dual = self.vertices.copy()
-        dual[self.kept] = super().dual(system)
+        dual[self.kept] = super().dual(iterate)
         return dual
 
 

@@ -45,7 +45,8 @@ class FaceSettings:
     ridge : relative ridge that makes a flat face factorisable.
     refinements : solutions of a face's system, the later ones for what rounding and the ridge have left.
     face_cost : entries that are visited for a face, whatever its size.
-    assembly_cost : entries visited per entry of a face's matrix.
+    assembly_cost : entries visited per entry of a face's matrix, or of the blocks of its classes.
+    class_calls : calls per class where a face is solved class by class.
     update_cost : operations of a product per entry of the scores and changed example; products this thin are slow.
     """
 
@@ -60,6 +61,7 @@ class FaceSettings:
     refinements: int = 3
     face_cost: float = 1e5
     assembly_cost: float = 2.4
+    class_calls: int = 80
     update_cost: float = 5.0
 
 
@@ -220,7 +222,13 @@ def operations_of_face(
 ) -> Operations:
     """Return the operations that it takes to minimise over a face of so many moves of so many examples."""
     if is_classwise(losses, n_free, n_rows):
-        return {"entry": tuning.face_cost, "factor": operations(n_free, n_rows, losses.n_classes)}
+        k = losses.n_classes
+        blocks = n_free * n_rows + k * max(n_rows - n_free / k, 0.0) ** 2
+        return {
+            "entry": tuning.face_cost + tuning.assembly_cost * blocks,
+            "factor": operations(n_free, n_rows, k),
+            "call": tuning.class_calls * k,
+        }
     return {"entry": tuning.face_cost + tuning.assembly_cost * n_free**2, "factor": n_free**3 / 3.0}
 
 

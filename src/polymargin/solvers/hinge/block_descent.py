@@ -24,19 +24,26 @@ class DescentSettings:
     ----------
     burst : multiplications between two looks at the clock: about a tenth of a second.
     pull : squared length of the constant feature over that of the average row; with 1 it took twice the epochs.
+    harder, most_pulls : factor by which it grows where the descent has ended and the sums are still wrong, as with
+        rows so short that no score moves; how often it may.
+    rounding : relative gap of the descent that is nothing but rounding error.
     least_square : of a row without entries, relative to the average row.
     gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
         rounding can be left.
     closer : part of a gap that did not suffice at which the next certificate is drawn up.
-    epoch_calls : calls in an epoch.
+    start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
     """
 
     burst: float = 2e8
     pull: float = 0.1
+    harder: float = 10.0
+    most_pulls: int = 30
+    rounding: float = 1e-15
     least_square: float = 1e-6
     gain: float = 0.99
     patience: int = 5000
     closer: float = 0.7
+    start_calls: int = 700
     epoch_calls: int = 25
 
 
@@ -88,6 +95,7 @@ class BlockDescent:
         next_certificate = smallest = np.inf
         newest = 0
         with Progress(settings, observer, method=self.name) as progress:
+            progress.count("call", self.tuning.start_calls)
             for epoch in progress:
                 primal, dual = descent.epoch(epoch, progress)
                 progress.record(primal, dual)
@@ -103,6 +111,10 @@ class BlockDescent:
                         break
                     next_certificate = self.tuning.closer * gap
                 descent.move_multipliers()
+                if gap <= self.tuning.rounding and descent.can_pull_harder:
+                    descent.pull_harder()
+                    next_certificate = smallest = np.inf
+                    newest = epoch
             else:
                 best.offer(descent.point())
             return progress.finish(best.point, best.certificate)
@@ -167,6 +179,7 @@ class _Descent:
         self.cost_of_a_visit = (stored / len(self.squares) + 1) * losses.n_classes
         self.burst = max(1, int(tuning.burst / self.cost_of_a_visit))
         self.calls = tuning.epoch_calls
+        self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
@@ -198,6 +211,18 @@ class _Descent:
             self.shift -= self.shift.mean()
             ahead = 2.0 * self.shift - self.multipliers
             self.multipliers, self.shift = self.shift, ahead
+
+    @property
+    def can_pull_harder(self) -> bool:
+        """Whether the sums may be given more weight."""
+        return self.tau > 0.0 and self.pulls_left > 0
+
+    def pull_harder(self) -> None:
+        """Give the sums more weight: the multipliers follow them in longer steps."""
+        self.pulls_left -= 1
+        self.tau *= self.harder
+        self.shift = self.multipliers + self.tau * self.problem.coefficients(self.dual).sum(axis=0)
+        self.calm[:], self.wake[:] = 1, 0
 
     def point(self) -> HingePoint:
         """Return a copy of the current point, columns not yet balanced."""

@@ -119,7 +119,8 @@ class GeneralNewton:
                 solved = iterate.inexact <= self.tuning.inexact * iterate.slack
                 patience = self.tuning.patience if best[1].gap > settings.tol else self.tuning.patience_within
                 stalled = idle >= patience or model.width < self.tuning.narrowest * problem.losses.offset
-                if (solved and iterate.relative_gap <= settings.tol) or stalled:
+                # rounding may spoil what comes later, so that every better point is certified
+                if stalled or (solved and iterate.relative_gap <= max(settings.tol, _gap(best))):
                     best = min(best, model.certified(iterate), key=_gap)
                     if best[1].within(tol):
                         break

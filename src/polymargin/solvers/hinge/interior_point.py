@@ -24,7 +24,7 @@ from polymargin.problems.hinge import HingeProblem, PartitionedHinge
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge._blocks import SimplexBlocks
-from polymargin.solvers.hinge._models import Judged, Model, NearKinks, PartitionedModel
+from polymargin.solvers.hinge._models import Iterate, Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
 from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
 from polymargin.threads import large_products
@@ -95,6 +95,7 @@ class InteriorSequence(InteriorPoint):
         near = None if start is None else self._warm_start(model)
         model, system = (model, model.first_system(start)) if near is None else near
         best: Judged | None = None
+        nearest: Iterate | None = None
         idle = short = waited = 0
         least = np.inf
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
@@ -103,6 +104,8 @@ class InteriorSequence(InteriorPoint):
             for _ in progress:
                 record = progress.record(*model.objectives(system))
                 waited = 0 if record.gap < tuning.gain * least else waited + 1
+                if record.gap < min(least, tuning.kept_gap):
+                    nearest = _kept(model, system)
                 least = min(least, record.gap)
                 if record.gap <= settings.tolerance(record.primal):
                     previous = np.inf if best is None else best[1].gap
@@ -118,7 +121,7 @@ class InteriorSequence(InteriorPoint):
                     idle = 0 if best[1].gap < tuning.gain * previous else idle + 1
                 if too_tight or (near is not None and short == tuning.short_steps_nearby):
                     model, near, short, too_tight = model.whole, None, 0, False
-                    system, least = model.first_system(start), np.inf
+                    system, least, nearest = model.first_system(start), np.inf, None
                     continue
                 if idle == tuning.patience or short == tuning.short_steps or waited >= tuning.steps_without_gain:
                     progress.status = Status.STALLED
@@ -134,6 +137,8 @@ class InteriorSequence(InteriorPoint):
                         break
             if best is None or not (worthwhile or best[1].within(settings.tolerance(best[1].primal))):
                 best = model.better(best, system)
+                if nearest is not None and isinstance(model, Model):
+                    best = model.better_of(best, nearest)
             solution = progress.finish(*best)
             if restricted:
                 self._failures = 0 if isinstance(model, NearKinks) else self._failures + 1
@@ -210,6 +215,14 @@ def _count_iteration(progress: Progress, model: "Model | PartitionedModel", *, i
     (n, p), k, slots = model.features.shape, len(model.unknowns.basis), model.slots
     size = Size(n, p, k, len(slots.atoms), slots.offsets.size, is_compiled)
     progress.count_all(operations_per_iteration(size))
+
+
+def _kept(model: "Model | PartitionedModel", system: Any) -> Iterate | None:
+    """Return a copy of an iterate near the solution: where rounding ruins the steps behind it, it is the best.
+
+    None of rows in partitions, of which there are too many to copy.
+    """
+    return None if isinstance(model, PartitionedModel) else Iterate(*map(np.copy, model.iterate(system)))
 
 
 def _decreases_enough(settings: Settings, foretold: float, primal: float, min_ratio: float) -> bool:

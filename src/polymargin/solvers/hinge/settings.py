@@ -25,6 +25,8 @@ class InteriorSettings:
     gain, patience, steps_without_gain : factor by which gaps must fall to count as progress; iterations near the
         solution without it after which rounding is taken to allow no more, and anywhere (where rows have lost
         their digits steps can go in circles).
+    kept_gap : relative gap below which the iterate of the smallest one is kept, in case that rounding ruins the
+        steps behind it.
     start_centre : weight of the centre in the first iterate; the rest is that of the start's dual point.
     stretch, narrowest, widest : a tilt moved by a part t of all weights is answered from the last solution's
         scores with a relative gap of `stretch` t, at least `narrowest`; where that is more than `widest`, a start
@@ -61,6 +63,7 @@ class InteriorSettings:
     gain: float = 0.9
     patience: int = 20
     steps_without_gain: int = 50
+    kept_gap: float = 0.01
     start_centre: float = 0.3
     stretch: float = 20.0
     narrowest: float = 0.03

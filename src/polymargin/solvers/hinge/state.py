@@ -165,18 +165,36 @@ class State:
         return note
 
     def take(self, found: Solution[HingePoint], stage: Stage) -> None:
-        """Take in what a stage has found; the next one starts from the point of the highest dual objective."""
+        """Take in what a stage has found; the next one starts from the point of the highest dual objective.
+
+        A point whose certificate proves nothing, as it is not feasible or its dual lies above its primal, is put
+        right first. Where that does not help it is no start, and the best only while there is no other.
+        """
         self.progress.take(found, stage.predicted)
         self.last = stage.method.name
         self.work_after[self.last] = self.work
-        if self.best is None or found.certificate.gap <= self.best.certificate.gap:
+        if not found.certificate.is_proof:
+            found = self._put_right(found, stage)
+        if self.best is None or _rank(found.certificate) <= _rank(self.best.certificate):
             self.best = found
-        point, dual = found.point, found.certificate.dual
+        if not found.certificate.is_proof:
+            return
+        point, certificate = found.point, found.certificate
         if stage.from_inside:
             point = on_face(self.problem_of(stage), point)
-            dual = self.problem_of(stage).certify(point).dual
-        if dual >= self.start_dual:
-            self.start, self.start_dual = point, dual
+            certificate = self.problem_of(stage).certify(point)
+        if certificate.is_proof and certificate.dual >= self.start_dual:
+            self.start, self.start_dual = point, certificate.dual
+
+    def _put_right(self, found: Solution[HingePoint], stage: Stage) -> Solution[HingePoint]:
+        """Return what was found at the feasible point next to it, measured afresh."""
+        problem, point = self.problem_of(stage), found.point
+        if not problem.losses.is_compiled or not np.isfinite(point.dual).all():
+            return found
+        plain = HingePoint(feasible(problem, point.dual), point.intercept)
+        # a stop cannot wait for all rows of a matrix that is not kept
+        kept = point.scores if isinstance(point, ScoredPoint) and isinstance(problem.gram, LazyGram) else None
+        return replace(found, point=plain, certificate=problem.certify(plain, kept))
 
     def conclusion(self) -> tuple[HingePoint, Certificate]:
         """Return the best point and what it is worth on the problem given, measured by scores computed at once."""
@@ -193,3 +211,8 @@ class State:
         # a stop cannot wait for all rows of a matrix that is not kept: the scores kept are right enough
         keeps_waiting = isinstance(self.problem.gram, LazyGram) and not self.is_within
         return plain, self.problem.certify(plain, point.scores if keeps_waiting else None)
+
+
+def _rank(certificate: Certificate) -> tuple[bool, float]:
+    """Return what orders certificates: proofs first, the smallest gap first."""
+    return not certificate.is_proof, certificate.gap

@@ -17,6 +17,7 @@ class RidgeSettings:
     max_corrections : corrections by the rows.
     negligible_next : relative size of a correction after which the next, about its square, would be rounding.
     panel : columns that an orthogonal factorisation takes at a time.
+    factor_copies : how many times its own memory a kernel matrix takes while it is factorised.
     kept_bytes : memory for features or for class moments up to which they are kept instead of computed again.
     newton_steps : limit of the steps of a refinement.
     sufficient_decrease : part of the decrease that the gradient promises which a step must make.
@@ -37,6 +38,7 @@ class RidgeSettings:
     max_corrections: int = 6
     negligible_next: float = 1e-6
     panel: int = 32
+    factor_copies: float = 3.0
     kept_bytes: int = 2**27
     newton_steps: int = 100
     sufficient_decrease: float = 1e-4

@@ -16,7 +16,7 @@ P. T. (2018). Accelerating the DC algorithm for smooth functions. Mathematical P
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from polymargin.blocks import Blocks
 from polymargin.gram import FeatureGram, pivoted_cholesky
 from polymargin.problems.robust import PartitionedRobust, RobustPoint, RobustProblem
+from polymargin.solvers.choice import chosen
 from polymargin.solvers.contract import (
     Accepted,
     Observer,
@@ -39,18 +40,11 @@ from polymargin.solvers.robust.proximal_newton import ProximalNewton
 from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
 
 
-class ConvexSolver(Solver, Protocol):
-    """A solver of the convex steps."""
-
-    @property
-    def starts_at_bounds(self) -> bool:
-        """Whether the solution of a step is a good start of the next; else that is a vertex."""
-        ...
-
-
 class DCAlgorithm:
-    """DC from one start; `convex` solves the steps, at most `max_steps` of them.
+    """DC from one start; `convex` solves the steps, at most `max_steps` of them, and gives its name to the trace.
 
+    A solver whose attribute `starts_at_bounds` is true starts a step from the solution of the last, others from a
+    vertex.
     It ends before the tangent repeats itself if a step lowers the objective by no more than this share of it,
     `least_descent`.
     """
@@ -59,7 +53,7 @@ class DCAlgorithm:
 
     def __init__(
         self,
-        convex: ConvexSolver,
+        convex: Solver,
         max_steps: int,
         tuning: RobustSettings = DEFAULTS,
         *,
@@ -89,7 +83,7 @@ class DCAlgorithm:
         point, previous = RobustPoint(problem.vertices(None), None), None
         warm = None if tangent is None else problem.vertices(tangent)
         n_pairs = problem.n_pairs
-        with Progress(replace(settings, max_iter=self.max_steps), observer, method=self.name) as progress:
+        with Progress(replace(settings, max_iter=self.max_steps), observer, method=self.convex.name) as progress:
             for _ in progress:
                 exactly = bool(np.isneginf(problem.truncation))
                 constant = problem.constant_of(tangent)
@@ -98,13 +92,15 @@ class DCAlgorithm:
                         settings, progress, constant, previous, self.tuning, exactly=exactly
                     )
                     step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
+                    progress.work += sum(row.work or 0.0 for row in step.trace)
                     reached = RobustPoint(step.point, tangent)
                     here: Any = _scores_of(problem, reached)
                     ahead: Any = here if previous is None else here.boosted(problem, previous, self.tuning.boosts)
                     off_by = self.tuning.step_share * settings.tol * max(1.0, abs(here.objective)) / n_pairs
                     following: Any = problem.linearise(ahead.F, tangent, off_by)
                     settled = problem.is_repeated(following, tangent)
-                    warm = step.point if self.convex.starts_at_bounds else problem.vertices(following)
+                    starts_at_bounds = getattr(self.convex, "starts_at_bounds", False)
+                    warm = step.point if starts_at_bounds else problem.vertices(following)
                     if exactly or not settled or step.certificate.within(self.tuning.step_share * settings.tol):
                         break
                     exactly = True
@@ -125,14 +121,21 @@ class DCAlgorithm:
 
 
 def convex_solver(
-    problem: RobustProblem, tuning: RobustSettings = DEFAULTS, until: float = math.inf
-) -> ConvexSolver:
+    problem: RobustProblem, solver: Any = "auto", tuning: RobustSettings = DEFAULTS, until: float = math.inf
+) -> Solver:
     """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
 
     Smooth losses always go to the interior point, on as many features as the kernel's rank needs, or as were found
-    when ``time.perf_counter()`` reached `until`.
+    when ``time.perf_counter()`` reached `until`. A `solver` that a user asks for must accept such a step.
     """
     gram, n_classes = problem.gram, problem.weight.shape[1]
+    is_named = isinstance(solver, str) and solver not in ("auto", ProximalNewton.name)
+    root = (
+        pivoted_cholesky(gram, gram.n + 1, until=until) if is_named and not isinstance(gram, FeatureGram) else None
+    )
+    asked = chosen(solver, (InteriorSequence(root), ProximalNewton(tuning)), problem.convex_step())
+    if asked is not None:
+        return asked[0]
     at_most = tuning.interior_point_unknowns // (n_classes - 1)
     smooth = problem.loss != "hinge"
     if isinstance(gram, FeatureGram) and (gram.features.shape[1] < at_most or smooth):

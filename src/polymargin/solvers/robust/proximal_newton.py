@@ -45,7 +45,10 @@ class ProximalNewton:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
-        return accepts_kinds(problem, HingeProblem)
+        accepted = accepts_kinds(problem, HingeProblem)
+        if accepted is True and problem.losses.shape != "simplex":
+            return "its losses must be maxima."
+        return accepted
 
     def solve(
         self,

@@ -15,6 +15,11 @@ class RobustSettings:
     boosts : multiples of a step tried beyond its end.
     interior_point_unknowns : unknowns (features + 1)(k - 1) up to which features go to the interior point.
     small_problem : unknowns up to which a kernel of any rank is given to the interior point.
+    local_rows, local_rounds : distinct rows up to which the local search, which takes some ten times as long as a
+        start, is made, and its rounds.
+    local_scales : multiples of the scores from which it sets out: they move rows across the kinks of their losses.
+    negligible_weight : of rows that a start is to leave out.
+    collapsed : largest score below which the argmax is taken to be noise.
     start_unknowns : size (rank + 1)(k - 1) of the low-rank problem whose solution is the default start.
     start_gap, start_iterations, start_zero : gap and iterations of that problem, and the part of its weight below
         which a slot is moved to zero.
@@ -34,6 +39,11 @@ class RobustSettings:
     boosts: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
     interior_point_unknowns: int = 2000
     small_problem: int = 300
+    local_rows: int = 200
+    local_rounds: int = 5
+    local_scales: tuple[float, ...] = (5.0, 0.3)
+    negligible_weight: float = 1e-6
+    collapsed: float = 1e-3
     start_unknowns: int = 400
     start_gap: float = 1e-4
     start_iterations: int = 60

@@ -3,7 +3,7 @@
 A base step is made once for given data and serves every C, every penalty and every M.
 """
 
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import numpy as np
 import scipy.linalg
@@ -74,6 +74,8 @@ class CommonBaseStep:
                 return self.independent(C) @ np.linalg.pinv(M)
             case "sum_to_zero":
                 return self._sum_to_zero(M, C)
+            case unknown:
+                assert_never(unknown)
 
     def _sum_to_zero(self, M: NDArray[np.float64], C: float) -> NDArray[np.float64]:
         """Solve ``A'A W MM' + W ee'/C = A'Y M'``.

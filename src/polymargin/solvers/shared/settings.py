@@ -9,6 +9,7 @@ class SharedSettings:
 
     Attributes
     ----------
+    longest : limit of the iterations of fits that run to convergence.
     stalled_rounds : rounds without progress after which the alternation stops.
     rounds_mixed, least_difference : differences of rounds that an extrapolation mixes, and the relative singular
         value below which they are too alike to be told apart.
@@ -23,6 +24,7 @@ class SharedSettings:
     patient_iterations : of the proximal gradient, before its pace is judged.
     """
 
+    longest: int = 10_000
     stalled_rounds: int = 50
     rounds_mixed: int = 10
     least_difference: float = 1e-10

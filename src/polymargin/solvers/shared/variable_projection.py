@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.shared import SharedPoint, SharedProblem
-from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, accepts_kinds
+from polymargin.solvers.choice import chosen
+from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Solver, accepts_kinds
 from polymargin.solvers.shared.alternation import AlternationSolver, round_of_steps
 from polymargin.solvers.shared.base_step import BaseStep, make_base_step
 from polymargin.solvers.shared.settings import DEFAULTS
@@ -75,6 +76,15 @@ class VariableProjection:
     ) -> Solution[SharedPoint]:
         point = SharedPoint(base_step.restore(point.W), point.M, point.multiplier)
         return progress.finish(point, problem.certify(point))
+
+
+def task_solver(solver: Any, problem: SharedProblem, base_step: BaseStep, *, to_the_end: bool) -> Solver:
+    """Return the solver that a user asks for; for "auto" projection where a fit runs to the end and M is bound."""
+    alternation, projection = AlternationSolver(base_step), VariableProjection(base_step)
+    asked = chosen(solver, (alternation, projection), problem)
+    if asked is not None:
+        return asked[0]
+    return projection if to_the_end and not problem.relations.is_free else alternation
 
 
 class Descent:

@@ -178,5 +178,5 @@ def _compiled(rule: PriceRule) -> int:
             return FUSION
         case PriceRule.CUTS:
             return WEIGHTED_FUSION
-        case _:
-            assert_never(rule)
+        case unknown:
+            assert_never(unknown)

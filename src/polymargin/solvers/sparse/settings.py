@@ -11,6 +11,7 @@ class CuttingSettings:
 
     Attributes
     ----------
+    initial_tol : gap to which initial fits, which only give weights, are solved.
     violated : relative excess of a polar over 1 that makes a cut.
     cut_share : part of the tolerance by which a polar must exceed the largest known one to make a cut, in the
         search for the largest penalty weight; `max_rounds_at_zero` limits its rounds.
@@ -32,6 +33,7 @@ class CuttingSettings:
     perturbation : size of the random changes of margins, relative to the margin, that break ties between hinges.
     """
 
+    initial_tol: float = 1e-6
     violated: float = 1e-9
     cut_share: float = 0.1
     max_rounds_at_zero: int = 1000
