@@ -1,15 +1,19 @@
-"""Whatever stops a process that saves, the name holds the old file or the new one."""
+"""Whatever stops a process that writes, the name holds the old file or the new one, or all that was appended."""
 
 import errno
 import os
 import resource
 import signal
 import time
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from polymargin.cli.comparing import Ledger, Outcome, Score
 from polymargin.files import write_atomically
+from reproductions.run import header_of, open_results, read_results, run, seed_of, write_results
 
 KILLS = 100
 OLD, NEW = b"old" * 50_000, b"new" * 80_000
@@ -39,12 +43,69 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path):
     path.write_bytes(OLD)
     rng, whole = np.random.default_rng(0), 0
     for _ in range(KILLS):
-        child = in_child(lambda: save_for_ever(path))
-        time.sleep(0.02 * rng.random())
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        killed_at_a_random_moment(lambda: save_for_ever(path), rng, 0.02)
         whole += path.read_bytes() in (OLD, NEW)
     assert whole == KILLS
+
+
+def killed_at_a_random_moment(work, rng, within):
+    """Run `work` in a forked process and kill it within so many seconds."""
+    child = in_child(work)
+    time.sleep(within * rng.random())
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed by POSIX signals")
+def test_a_killed_comparison_goes_on_with_all_outcomes_that_it_had(tmp_path):
+    path, rng = tmp_path / "compare.jsonl", np.random.default_rng(1)
+    score = Score(0.1, 0.2, 0.3, 1.0, 100, 1e-9)
+
+    def compare():
+        ledger = Ledger(path)
+        for number in count(len(ledger.methods)):
+            ledger.add(Outcome(f"method {number}", (score,) * 40))
+
+    whole, kept = 0, {}
+    for _ in range(KILLS):
+        killed_at_a_random_moment(compare, rng, 0.05)
+        ledger = Ledger(path)
+        sound = all(outcome.scores == (score,) * 40 for outcome in ledger.outcomes.values())
+        whole += sound and kept.items() <= ledger.outcomes.items()
+        kept = dict(ledger.outcomes)
+    assert whole == KILLS
+    assert len(kept) > 10
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed by POSIX signals")
+def test_a_killed_reproduction_goes_on_with_all_repetitions_that_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr("reproductions.run.commit", lambda: "")  # asking git takes longer than a process lives
+    monkeypatch.setattr("reproductions.run.digest", lambda repetition: "")
+    path, rng, header = tmp_path / "table.jsonl", np.random.default_rng(2), header_of("paper/table", quick=True)
+    item = SimpleNamespace(repetition=lambda context: {("error", str(at)): context.seed for at in range(300)})
+
+    def reproduce():
+        run("paper/table", item, path, repetitions=1000, quick=True)
+
+    def rewrite():
+        while True:
+            write_results(path, *read_results(path))
+
+    whole, most, kept = 0, 0, []
+    for kill in range(KILLS):
+        killed_at_a_random_moment(rewrite if kept and kill % 2 else reproduce, rng, 0.1)
+        records = open_results(path, header)
+        expected = all(
+            record.seed == seed_of("paper/table", record.repetition) == record.values["error", "299"]
+            for record in records
+        )
+        whole += expected and records[: len(kept)] == kept and path.read_bytes().endswith(b"\n")
+        kept, most = records, max(most, len(records))
+        if len(kept) > 200:
+            path.unlink()
+            kept = []
+    assert whole == KILLS
+    assert most > 10
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the limit is set in a forked process")

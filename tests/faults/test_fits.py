@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from polymargin import MulticategorySVC, ProximalSVC, RobustSVC, SharedStructureSVC, SparseSVC, TraceNormSVC
@@ -43,6 +44,36 @@ def test_an_exception_from_a_kernel_is_passed_on_and_nothing_is_fitted(machine):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+class Raises:
+    """A callback of scikit-learn's that fails when the first iteration ends."""
+
+    def setup(self, estimator, context):
+        """Begin."""
+
+    def teardown(self, estimator, context):
+        """End."""
+
+    def on_fit_task_begin(self, estimator, context, **named):
+        """Nothing yet."""
+
+    def on_fit_task_end(self, estimator, context, **named):
+        """Fail."""
+        raise KernelError("no such luck")
+
+
+@pytest.mark.parametrize(
+    "machine", [machine for machine in MACHINES if hasattr(machine, "set_callbacks")], ids=repr
+)
+def test_an_exception_from_a_callback_is_passed_on_and_nothing_is_fitted(machine):
+    model = clone(machine).set_callbacks(Raises())
+    with pytest.raises(KernelError, match="no such luck"):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    fresh = clone(machine).fit(X, Y)
+    np.testing.assert_array_equal(fresh.decision_function(X), scores_of(clone(machine)))
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)

@@ -268,7 +268,7 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
     elif model.kernel == "precomputed":
         return None
     else:
-        support = model.support_vectors_
+        support = model.support_vectors_.astype(np.float64)  # squares of single precision would overflow
         if support.shape[0] == 0:
             return _compared(model, 0.0, losses, at_zero)
         if model.kernel in ("rbf", "laplacian") and not sparse.issparse(support):

@@ -225,11 +225,13 @@ POINTS: dict[int, Callable[[Rows], Iterator[Figure]]] = {
 def main() -> int:
     """Measure the points asked for; return 1 if a figure does not hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("points", nargs="*", type=int, choices=POINTS, help="which, all by default", default=[])
+    parser.add_argument("points", nargs="*", type=int, help="which of the six, all by default")
     parser.add_argument(
         "--proteins", type=Path, metavar="FILE", help=".npz file with X and y of the yeast proteins"
     )
     chosen = parser.parse_args()
+    if not set(chosen.points) <= set(POINTS):
+        parser.error(f"points must be among {list(POINTS)}, got {chosen.points}.")
     if chosen.proteins is None:
         data = proteins(np.random.default_rng(0))
     else:

@@ -89,8 +89,11 @@ class Ledger:
         """Keep an outcome."""
         self.outcomes[outcome.method] = outcome
         if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(outcome)) + "\n")
+            line = json.dumps(asdict(outcome)) + "\n"
+            with self.path.open("a+b") as file:
+                file.seek(-min(file.tell(), 1), os.SEEK_END)
+                began_anew = file.read() in (b"", b"\n")  # else a killed process has left half a line
+                file.write(line.encode() if began_anew else b"\n" + line.encode())
 
     def close(self) -> None:
         """Forget it all: the comparison is complete."""

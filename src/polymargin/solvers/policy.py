@@ -235,12 +235,15 @@ class Policy:
         return *self._descent(problem, others), *others, to_the_end
 
     def _descent(self, problem: HingeProblem, others: Sequence[Stage]) -> Iterator[Stage]:
-        """Yield block descent if easy problems take it less than the best of others, with a part of that work."""
+        """Yield block descent with a part of the work of the best of others.
+
+        Of a small problem that is little beside its start, so that easy ones must take it less than the others.
+        """
         rival = others[0].predicted or 0.0 if others else inf
         k, tuning = problem.losses.n_classes, self.block_descent
         sweep = self.rates.work({"sweep": 2.0 * _stored(problem) * k, "call": tuning.epoch_calls})
         predicted = self.rates.seconds("call", tuning.start_calls) + self.descent_sweeps * sweep
-        if predicted < rival < inf:
+        if others and (predicted < rival or not self._is_small(problem)):
             share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
             yield Stage(BlockDescent(tuning=tuning), predicted, share * rival)
 
