@@ -18,7 +18,9 @@ from polymargin.problems.robust import (
 )
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.hinge import _models, interior_point
+from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.interior_point import InteriorPoint, InteriorSequence
+from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.hinge.settings import InteriorSettings
 from polymargin.solvers.robust.dc import DCAlgorithm, convex_solver
 from polymargin.solvers.robust.proximal_newton import ProximalNewton, project_on_simplices
@@ -179,6 +181,25 @@ def curved_optimum(step):
         # short of 1e-10 Clarabel warns; an answer that is too far off fails the comparison
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         return cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL", **exactly)
+
+
+@pytest.mark.parametrize("utility", ["identity", "diagonal"])
+@pytest.mark.parametrize("solver", [Portfolio(), Decomposition()], ids=["portfolio", "decomposition"])
+@pytest.mark.parametrize("seed", range(15))
+def test_hinge_machines_methods_take_the_linear_term(solver, utility, seed):
+    rng = np.random.default_rng([seed, len(utility)])
+    problem = some_problem(rng, "rbf", utility)
+    assert problem.losses.sees_differences
+    start = None
+    for _ in range(3):
+        # the point that a step leaves holds coefficients of its own linear term, not of the next one's
+        step = problem.convex_step(problem.linearise(rng.normal(size=problem.weight.shape)))
+        solution = solver.solve(step, Settings(tol=1e-8, max_iter=10_000), start=start)
+        expected = ProximalNewton().solve(step, Settings(tol=1e-9, max_iter=200))
+        assert solution.certificate.within(1e-8)
+        assert solution.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-7, abs=1e-9)
+        assert step.certify(solution.point).within(1e-8)
+        start = solution.point
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])

@@ -153,13 +153,14 @@ def test_the_search_tolerance_is_fine_enough_for_the_criteria(loss):
     machine = MulticategorySVC(loss=loss, tol=1e-8)
     Cs, gammas = 4.0 ** np.arange(-3, 6), [0.1, 1.0]
     brief, tight = (
-        MarginSearch(machine, Cs=Cs, gammas=gammas, search_tol=search_tol).fit(X, y) for search_tol in (1e-3, None)
+        MarginSearch(machine, Cs=Cs, gammas=gammas, search_tol=search_tol).fit(X, y)
+        for search_tol in ("auto", None)
     )
-    np.testing.assert_allclose(brief.cv_results_["loo"], tight.cv_results_["loo"], rtol=0.03)
+    np.testing.assert_allclose(brief.cv_results_["loo"], tight.cv_results_["loo"], rtol=0.01)
     np.testing.assert_allclose(brief.cv_results_["error"], tight.cv_results_["error"], atol=2.5 / len(y))
     assert np.mean(np.abs(brief.cv_results_["loo"] / tight.cv_results_["loo"] - 1)) < 0.005
     assert brief.best_params_ == tight.best_params_
-    np.testing.assert_array_less(brief.cv_results_["gap"], 1.000001e-3)
+    np.testing.assert_array_less(brief.cv_results_["gap"], 1.000001e-4)
     assert brief.certificate_.gap <= 1e-8
 
 

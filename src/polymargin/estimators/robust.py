@@ -105,9 +105,10 @@ class RobustSVC(KernelClassifier):
     max_dc_iter : int, default=50
         Limit of the convex steps from a start.
     solver : str or object, default="auto"
-        What solves the convex steps: "interior_point", on features or a root of the kernel matrix,
-        "proximal_newton" (``loss="hinge"``), or an object with the methods `solve` and `accepts` of a solver.
-        "auto" takes the first where features, or the rank of the kernel, are few.
+        What solves the convex steps: "interior_point", on features or a root of the kernel matrix, with
+        ``loss="hinge"`` also "decomposition" (utilities of right predictions alone) or "proximal_newton", or an
+        object with the methods `solve` and `accepts` of a solver. "auto" takes the first where features, or the
+        rank of the kernel, are few, and otherwise the second, or others of `MulticategorySVC`, where it can.
     tol : float, default=1e-6
         Relative gap that certifies a stationary point, between the 1e-8 and the 1e-4 of convex machines: a larger
         one could not tell whether the last two convex steps differ.

@@ -99,7 +99,7 @@ def test_the_solver_keeps_nothing_and_a_start_saves_rounds(problem):
 
 
 @pytest.mark.parametrize("patience", [0, 1])
-def test_a_simplex_method_that_wanders_is_left_for_another(problem, patience):
+def test_a_simplex_method_that_wanders_starts_again_in_another_way(problem, patience):
     expected = CuttingPlanes().solve(problem, SETTINGS)
     solution = CuttingPlanes(CuttingSettings(patience=patience)).solve(problem, SETTINGS)
     assert solution.certificate.within(1e-9)

@@ -17,12 +17,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ScoredPoint(HingePoint):
-    """A point that a method leaves for the next one on the same matrix: nothing is multiplied twice.
+    """A point that a method leaves for the next one on the same problem: nothing is multiplied twice.
 
     Attributes
     ----------
     coefficients, scores : R (n, k), and the product of the matrix with it.
-    gram : the matrix.
+    gram, tilt : the matrix, and the linear term that is in the coefficients.
     exact : whether the scores were computed at once; else they were updated step by step.
     rows : the last working set; empty where there was none.
     """
@@ -30,6 +30,7 @@ class ScoredPoint(HingePoint):
     coefficients: Array
     scores: Array
     gram: Gram
+    tilt: Array | None
     exact: bool
     rows: NDArray[np.intp]
 
@@ -43,7 +44,7 @@ class KernelPoint:
         self.gram = problem.gram
         self.intercept = np.zeros(self.losses.n_classes)
         self.rows = np.empty(0, dtype=np.intp)
-        if isinstance(start, ScoredPoint) and start.gram is problem.gram:
+        if isinstance(start, ScoredPoint) and start.gram is problem.gram and start.tilt is problem.tilt:
             self._go_on_from(start)
         elif start is None or not self.refresh(start.dual):
             self.refresh(self.losses.resting_dual())
@@ -87,7 +88,8 @@ class KernelPoint:
 
     def unfinished(self) -> tuple[ScoredPoint, Certificate]:
         """Return the point as it is for a method that goes on, measured by the scores kept."""
-        point = ScoredPoint(self.dual, self.intercept, self.R, self.H, self.gram, self.exact, self.rows)
+        tilt = self.problem.tilt
+        point = ScoredPoint(self.dual, self.intercept, self.R, self.H, self.gram, tilt, self.exact, self.rows)
         return point, self.problem.certify(point, self.H)
 
     def certified(self, *, use_cached_scores: bool = False) -> tuple[ScoredPoint, Certificate]:

@@ -131,7 +131,8 @@ class State:
             intercept = np.zeros(problem.losses.n_classes) if start is None else start.intercept
             R = problem.coefficients(dual)
             nothing = np.empty(0, dtype=np.intp)
-            start = ScoredPoint(dual, intercept, R, problem.gram.matmul(R), problem.gram, True, nothing)
+            H = problem.gram.matmul(R)
+            start = ScoredPoint(dual, intercept, R, H, problem.gram, problem.tilt, True, nothing)
             self.start = start
         return start
 

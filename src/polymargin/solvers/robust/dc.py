@@ -35,7 +35,9 @@ from polymargin.solvers.contract import (
     Status,
     accepts_kinds,
 )
+from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.interior_point import InteriorSequence
+from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.robust.proximal_newton import ProximalNewton
 from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
 
@@ -93,6 +95,7 @@ class DCAlgorithm:
                     )
                     step = self.convex.solve(problem.convex_step(tangent), step_settings, start=warm)
                     progress.work += sum(row.work or 0.0 for row in step.trace)
+                    progress.method = step.trace[-1].method
                     reached = RobustPoint(step.point, tangent)
                     here: Any = _scores_of(problem, reached)
                     ahead: Any = here if previous is None else here.boosted(problem, previous, self.tuning.boosts)
@@ -125,15 +128,18 @@ def convex_solver(
 ) -> Solver:
     """Choose the solver of the convex steps: by features where there are few, or the kernel's rank is low.
 
-    Smooth losses always go to the interior point, on as many features as the kernel's rank needs, or as were found
-    when ``time.perf_counter()`` reached `until`. A `solver` that a user asks for must accept such a step.
+    Elsewhere a machine with one loss per example, as all are with utilities of right predictions alone, is one of
+    Crammer and Singer with a linear term and goes to the hinge machines' methods, others to the proximal Newton
+    method. Smooth losses always go to the interior point, on as many features as the kernel's rank needs, or as
+    were found when ``time.perf_counter()`` reached `until`. A `solver` that a user asks for must accept a step.
     """
     gram, n_classes = problem.gram, problem.weight.shape[1]
-    is_named = isinstance(solver, str) and solver not in ("auto", ProximalNewton.name)
+    is_named = isinstance(solver, str) and solver not in ("auto", Decomposition.name, ProximalNewton.name)
     root = (
         pivoted_cholesky(gram, gram.n + 1, until=until) if is_named and not isinstance(gram, FeatureGram) else None
     )
-    asked = chosen(solver, (InteriorSequence(root), ProximalNewton(tuning)), problem.convex_step())
+    methods = (InteriorSequence(root), Decomposition(), ProximalNewton(tuning))
+    asked = chosen(solver, methods, problem.convex_step())
     if asked is not None:
         return asked[0]
     at_most = tuning.interior_point_unknowns // (n_classes - 1)
@@ -142,7 +148,9 @@ def convex_solver(
         return InteriorSequence()
     most = min(max(gram.n // 4, tuning.small_problem // (n_classes - 1)), at_most, gram.n + 1)
     factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most, until=until)
-    return InteriorSequence(factor) if factor.shape[1] < most or smooth else ProximalNewton(tuning)
+    if factor.shape[1] < most or smooth:
+        return InteriorSequence(factor)
+    return Portfolio() if problem.losses.sees_differences else ProximalNewton(tuning)
 
 
 def _step_settings(

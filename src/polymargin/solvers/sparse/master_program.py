@@ -14,8 +14,8 @@ from polymargin.solvers.sparse.hinge_columns import HingeColumns
 from polymargin.solvers.sparse.homotopy import Vertex
 from polymargin.solvers.sparse.settings import DEFAULTS, CuttingSettings
 
-DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
-"""HiGHS's numbers of its serial simplex methods."""
+DEFAULT_SCALING, POWERS_OF_TWO = 2, 4
+"""HiGHS's numbers of its own choice of scaling, and of scaling by the largest entries."""
 
 
 class CentredColumns:
@@ -167,23 +167,24 @@ class Master:
         """Solve from the last basis, or afresh if that fails; tell whether an optimal basis was found.
 
         At tolerances near rounding the dual simplex method may wander for ever: it has a limited number of
-        iterations, after which the primal one starts from the same basis.
+        iterations, after which it starts again from the same basis under another scaling, then afresh. (HiGHS's
+        primal method would often be quicker, but has been seen not to end, whatever its limits.)
         """
         begin = self.highs.getBasis()
         limit = self.highs.getRunTime() + max(seconds, 0.0)
         self.highs.setOptionValue("time_limit", min(limit, highspy.kHighsInf))
-        patience = self.tuning.patience * (self.highs.getNumRow() + self.highs.getNumCol())
-        for strategy, basis, iterations in (
-            (DUAL_SIMPLEX, None, patience),
-            (PRIMAL_SIMPLEX, begin, patience),
-            (DUAL_SIMPLEX, highspy.HighsBasis(), highspy.kHighsIInf),
+        size = self.highs.getNumRow() + self.highs.getNumCol()
+        for scaling, basis, patience in (
+            (DEFAULT_SCALING, None, self.tuning.patience),
+            (POWERS_OF_TWO, begin, self.tuning.patience),
+            (DEFAULT_SCALING, highspy.HighsBasis(), self.tuning.last_patience),
         ):
             if basis is not None:
                 self.highs.clearSolver()
                 if basis.valid:
                     self.highs.setBasis(basis)
-            self.highs.setOptionValue("simplex_iteration_limit", iterations)
-            self.highs.setOptionValue("simplex_strategy", strategy)
+            self.highs.setOptionValue("simplex_iteration_limit", patience * size)
+            self.highs.setOptionValue("simplex_scale_strategy", scaling)
             self.highs.run()
             status = self.highs.getModelStatus()
             if status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
@@ -267,6 +268,7 @@ def _silent_highs(feasibility: float) -> highspy.Highs:
         ("output_flag", False),
         ("threads", 1),
         ("solver", "simplex"),
+        ("simplex_strategy", 1),
         ("presolve", "off"),
         ("primal_feasibility_tolerance", feasibility),
         ("dual_feasibility_tolerance", feasibility),

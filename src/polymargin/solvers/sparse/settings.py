@@ -20,7 +20,8 @@ class CuttingSettings:
     spare_tangents : slack cuts that are kept between two rounds, where the penalty has no price rule.
     feasibility : tolerance of HiGHS for rows (bounds of about 1) and reduced costs (margins of about 1).
     smallest_feasibility : the same where a larger one leaves a gap, as it may with large C.
-    patience : iterations of a simplex method, per row and column, after which it is left for another one.
+    patience : iterations of the simplex method, per row and column, after which it starts again in another way.
+    last_patience : the same for the last way, after which it is given up.
     largest_growth : factor by which C may outgrow the unit of the multipliers before the master is built anew.
     smallest_entry : rows are scaled until their bound is at least 1 and their largest entry at least this.
     noise : multipliers that move no margin by more than this are rounding errors of a degenerate vertex.
@@ -43,6 +44,7 @@ class CuttingSettings:
     feasibility: float = 1e-9
     smallest_feasibility: float = 1e-10
     patience: int = 5
+    last_patience: int = 20
     largest_growth: float = 300.0
     smallest_entry: float = 1e-3
     noise: float = 1e-10
