@@ -42,8 +42,8 @@ from polymargin.solvers.trace import Trace, TraceRow
 
 CRITERIA = ("loo", "log_loss", "gacv", "loo_exact")
 LEFT_OUT_TOL, FOLDS_TOL = 1e-4, 1e-3
-"""Gaps of grid points. At 1e-3 it is not settled which multipliers are at their bounds: criteria of left-out rows
-were up to 8 % off."""
+"""Gaps of grid points. At 1e-3 it is not settled which multipliers are at their bounds, which criteria of left-out
+rows depend on."""
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))
 DEFAULT_WIDTHS = tuple(2.0**power for power in range(-3, 4))
 """Multiples of the width gamma="scale" that are searched where no gammas are given."""

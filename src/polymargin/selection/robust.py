@@ -284,9 +284,8 @@ class _Grid:
         scores: Any = None
         for C in map(float, self.Cs):
             problem = RobustProblem(gram, C * weighted, truncation, self.machine.fit_intercept, self.machine.loss)
-            solver = (
-                convex_solver(problem, self.machine.solver) if solver is None else solver
-            )  # of the kernel alone
+            if solver is None:  # of the kernel alone
+                solver = convex_solver(problem, self.machine.solver)
             algorithm = DCAlgorithm(
                 solver, self.machine.max_dc_iter, least_descent=LAST_DESCENT * self.settings.tol
             )

@@ -14,7 +14,7 @@ from polymargin.solvers.sparse.hinge_columns import HingeColumns
 from polymargin.solvers.sparse.homotopy import Vertex
 from polymargin.solvers.sparse.settings import DEFAULTS, CuttingSettings
 
-DEFAULT_SCALING, POWERS_OF_TWO = 2, 4
+DEFAULT_SCALING, BY_LARGEST_ENTRIES = 2, 4
 """HiGHS's numbers of its own choice of scaling, and of scaling by the largest entries."""
 
 
@@ -176,7 +176,7 @@ class Master:
         size = self.highs.getNumRow() + self.highs.getNumCol()
         for scaling, basis, patience in (
             (DEFAULT_SCALING, None, self.tuning.patience),
-            (POWERS_OF_TWO, begin, self.tuning.patience),
+            (BY_LARGEST_ENTRIES, begin, self.tuning.patience),
             (DEFAULT_SCALING, highspy.HighsBasis(), self.tuning.last_patience),
         ):
             if basis is not None:
