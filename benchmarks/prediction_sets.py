@@ -1,6 +1,7 @@
 """Realised coverage and size of prediction sets over many splits, beside MAPIE's, and time as a ratio.
 
 python -m benchmarks.prediction_sets [--quick] [--rows 300] [--splits 200] [--data NAME ...] [--stored]
+    [--markdown FILE]
 
 Machines: Weston & Watkins with an rbf kernel and C = 4. Sets: least ambiguous ones; by the jackknife from one fit
 ("jackknife", and "by class" for every class by itself), by five folds (CV+, "folds"; "min-max", its min-max form),
@@ -10,18 +11,20 @@ Results are kept in benchmarks/results, so that a run can be stopped and taken u
 """
 
 import argparse
+import itertools
 import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.common import Goals, Kept, Table, in_markdown, real_data
+from benchmarks.common import Goals, Kept, Table, markdown_option, real_data
 from polymargin import MulticategorySVC, PredictionSetClassifier, ProbabilityClassifier
 
 DATA_SETS = ("waveform", "vehicle", "satimage", "segment")
 LEVELS = (0.8, 0.9, 0.95)
 KINDS = ("jackknife", "by class", "folds", "min-max", "mapie")
+ALIKE = "MAPIE's at this coverage"
 TEST_ROWS = 500
 SETTINGS = {"version": 1, "test rows": TEST_ROWS, "levels": LEVELS, "C": 4.0, "loss": "weston"}
 
@@ -106,7 +109,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", default=list(DATA_SETS))
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--stored", action="store_true", help="measure nothing")
-    parser.add_argument("--markdown", action="store_true", help="print the table of the documentation")
+    markdown_option(parser)
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.splits, arguments.data = 3, ["vehicle", "waveform"]
@@ -118,37 +121,56 @@ def main() -> None:
             for kind in arguments.kinds:
                 case = (name, kind, arguments.rows, split)
                 kept.of(case, lambda case=case: measure(*case))
+    show(kept, arguments)
+
+
+def show(kept: Kept, arguments: argparse.Namespace) -> None:
+    """Print coverage, sizes and times of all splits of which every kind is measured."""
     goals = Goals()
-    columns = ("data", "level", "sets", "splits", "coverage", "error of it", "worst class", "size", "time")
+    columns = ("data", "level", "sets", "splits", "coverage", "error of it", "worst class", "size", ALIKE, "time")
     table = Table(columns, width=12)
     for name in arguments.data:
-        for level in LEVELS:
-            first = None
-            for kind in arguments.kinds:
-                found = (
-                    kept.results.get((name, kind, arguments.rows, split)) for split in range(arguments.splits)
-                )
-                results = [result for result in found if result is not None]
-                if len(results) < 2:
-                    continue
-                about = summary(results, level)
-                seconds = float(np.mean([result["seconds"] for result in results]))
-                first = first or seconds
-                table.add(
-                    data=name,
-                    level=level,
-                    sets=kind,
-                    splits=len(results),
-                    time=seconds / first,
-                    **{column: about[column] for column in columns[4:8]},
-                )
-                which = ("worst class", "error of that") if kind == "by class" else ("coverage", "error of it")
-                if kind != "mapie":
-                    short = (level - about[which[0]]) / max(about[which[1]], 1e-12)
-                    goals.at_most(f"{name}, {level}, {kind}: standard errors below the level", short, 2.0)
+        results = measured(kept, name, arguments)
+        if len(next(iter(results.values()))) < 2:
+            print(f"{name}: not measured")
+            continue
+        seconds = {kind: np.mean([result["seconds"] for result in found]) for kind, found in results.items()}
+        about = {(kind, level): summary(results[kind], level) for kind in results for level in LEVELS}
+        for level, kind in itertools.product(LEVELS, results):
+            found = about[kind, level]
+            table.add(
+                data=name,
+                level=level,
+                sets=kind,
+                splits=len(results[kind]),
+                **{column: found[column] for column in columns[4:8]},
+                **{ALIKE: size_at(found["coverage"], [about["mapie", at] for at in LEVELS])}
+                if "mapie" in results
+                else {},
+                time=float(seconds[kind] / seconds[arguments.kinds[0]]),
+            )
+            which = ("worst class", "error of that") if kind == "by class" else ("coverage", "error of it")
+            if kind != "mapie":
+                short = (level - found[which[0]]) / max(found[which[1]], 1e-12)
+                goals.at_most(f"{name}, {level}, {kind}: standard errors below the level", short, 2.0)
     goals.report()
-    if arguments.markdown:
-        print(in_markdown(table.rows, columns))
+    table.write(arguments.markdown, "python -m benchmarks.prediction_sets --stored", goals)
+
+
+def measured(kept: Kept, name: str, arguments: argparse.Namespace) -> dict[str, list[dict]]:
+    """Return the results of every kind, of the splits that all kinds have."""
+    splits = (
+        [kept.results.get((name, kind, arguments.rows, split)) for kind in arguments.kinds]
+        for split in range(arguments.splits)
+    )
+    whole = [split for split in splits if all(result is not None for result in split)]
+    return {kind: [split[at] for split in whole] for at, kind in enumerate(arguments.kinds)}
+
+
+def size_at(coverage: float, levels: list[dict[str, float]]) -> float:
+    """Return the size of sets that cover so much, between the levels on a line; nothing is known beyond them."""
+    covered, sizes = ([found[what] for found in levels] for what in ("coverage", "size"))
+    return float(np.interp(coverage, covered, sizes, left=np.nan, right=np.nan))
 
 
 if __name__ == "__main__":

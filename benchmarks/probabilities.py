@@ -1,6 +1,7 @@
 """Probabilities from one fit beside refits on folds: log loss, Brier score, calibration by class, and time.
 
-python -m benchmarks.probabilities [--quick] [--rows 300 1000] [--draws 10] [--data NAME ...] [--stored]
+python -m benchmarks.probabilities [--quick] [--rows 300 1000] [--draws 10] [--data NAME ...] [--models MODEL ...]
+    [--refits] [--stored] [--markdown FILE]
 
 All SVMs have an rbf kernel, gamma="scale" and C = 4. The constants of the maps were chosen on waveform, satimage,
 letter, usps and covtype; the other data sets had no say. Results are kept in benchmarks/results, so that a run can
@@ -9,8 +10,10 @@ on three small data sets.
 """
 
 import argparse
+import itertools
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
@@ -19,15 +22,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneOut
 from sklearn.svm import SVC
 
-from benchmarks.common import Goals, Kept, Table, in_markdown, real_data
+from benchmarks.common import Goals, Kept, Table, markdown_option, real_data, write_tables
 from polymargin import MulticategorySVC, ProbabilityClassifier
+from polymargin.selection.calibration import CANDIDATES, JUDGING_FOLDS, choose_map, fit_map
+from polymargin.selection.left_out import deal, smallest_class
 
 DATA_SETS = (
-    "waveform", "vehicle", "satimage", "segment", "pendigits", "letter", "usps", "vowel", "glass", "wine",
+    "waveform", "vehicle", "satimage", "segment", "pendigits", "letter", "usps", "vowel", "glass", "wine", "iris",
 )  # fmt: skip
+ROWS = (300, 1000)
+OURS = ("auto, lee", "auto, weston")
+SHOWN = (*OURS, "sigmoid, SVC", "temperature, weston")
+CHOOSING = ("waveform", "satimage", "letter", "usps", "covtype")
+FEWEST = 5
 TEST_ROWS = 2000
 BINS = 10
-SETTINGS = {"version": 1, "test rows": TEST_ROWS, "bins": BINS, "C": 4.0, "boosting": 50}
+SETTINGS = {"version": 2, "test rows": TEST_ROWS, "bins": BINS, "C": 4.0, "boosting": 50}
 SMALL = (("wine", 120), ("glass", 140), ("vehicle", 150))
 
 
@@ -64,8 +74,8 @@ def measures(P: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     }
 
 
-def measure(name: str, rows: int, draw: int) -> dict[str, dict[str, float]] | None:
-    """Return the measures of every model on one draw; None where the data is absent or a class is too small."""
+def measure(name: str, rows: int, draw: int, title: str) -> dict[str, float] | None:
+    """Return the measures of a model on one draw; None where there are too few rows, in all or of a class."""
     data = real_data(name)
     if data is None:
         return None
@@ -73,20 +83,30 @@ def measure(name: str, rows: int, draw: int) -> dict[str, dict[str, float]] | No
     order = np.random.default_rng(draw).permutation(len(labels))
     cut = min(rows, 2 * len(labels) // 3)
     train, test = order[:cut], order[cut : cut + TEST_ROWS]
-    if np.bincount(labels[train], minlength=labels.max() + 1).min() < 5:
+    few = np.bincount(labels[train], minlength=labels.max() + 1).min() < FEWEST
+    if few or (rows > ROWS[0] and cut <= ROWS[0]):
         return None
-    results = {}
-    for title, model in models().items():
+    model = models()[title]
+    started = time.process_time()
+    model.fit(X[train], labels[train])
+    seconds = time.process_time() - started
+    result = measures(model.predict_proba(X[test]), labels[test]) | {"seconds": seconds, "rows": len(train)}
+    if title in OURS:
         started = time.process_time()
-        model.fit(X[train], labels[train])
-        seconds = time.process_time() - started
-        results[title] = measures(model.predict_proba(X[test]), labels[test]) | {"seconds": seconds}
-        if title.startswith("auto"):
-            started = time.process_time()
-            model.estimator.fit(X[train], labels[train])
-            results[title]["over fit"] = seconds / (time.process_time() - started)
-            results[title] |= agreement(model, X[test])
-    return results
+        model.estimator.fit(X[train], labels[train])
+        result["over fit"] = seconds / (time.process_time() - started)
+        result |= agreement(model, X[test]) | of_maps(model, X[test], labels[test])
+    return result
+
+
+def of_maps(model: ProbabilityClassifier, X: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Return the log loss of every map of the left-out scores, and of the simplest one that is as good as any."""
+    rows, scores = model.left_out_.merged(), model.estimator_.decision_function(X)
+    folds = deal(rows.groups, rows.labels, min(JUDGING_FOLDS, smallest_class(rows.groups, rows.labels)))
+    choice = choose_map(rows.scores, rows.labels, rows.weights, folds)
+    maps = {method: fit_map(method, rows.scores, rows.labels, rows.weights) for method in CANDIDATES}
+    losses = {method: measures(found.probabilities(scores), labels)["log loss"] for method, found in maps.items()}
+    return losses | {"simplest": losses[choice.as_good[0]], "richest": losses[choice.as_good[-1]]}
 
 
 def agreement(model: ProbabilityClassifier, X: np.ndarray) -> dict[str, float]:
@@ -121,83 +141,109 @@ def against_refits(name: str, rows: int) -> dict[str, float] | None:
     return result
 
 
-def show_refits(kept: Kept) -> None:
+def show_refits(kept: Kept, markdown: Path | None) -> None:
     """Print the differences from exact refits."""
     goals = Goals()
+    table = Table(("data", "rows", "machine", "mean difference", "largest"), width=16)
     for name, rows in SMALL:
-        found = kept.of(("refits", name, rows), lambda name=name, rows=rows: against_refits(name, rows))
-        for what, value in (found or {}).items():
-            print(f"{name}, {rows} rows, {what} difference from n refits: {value:.4f}")
-            if what.endswith("mean"):
-                goals.at_most(f"{name}, {what} difference", value, 0.01)
+        found = kept.of(("refits", name, rows), lambda name=name, rows=rows: against_refits(name, rows)) or {}
+        for loss in ("lee", "weston") if found else ():
+            mean, largest = found[f"{loss}, mean"], found[f"{loss}, largest"]
+            table.add(data=name, rows=rows, machine=loss, **{"mean difference": mean, "largest": largest})
+            goals.at_most(f"{name}, {loss}: mean difference from n refits", mean, 0.01)
     goals.report()
+    table.write(markdown, "python -m benchmarks.probabilities --refits --stored", goals)
 
 
 def main() -> None:
     """Measure what is missing, and print means over the draws."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="three data sets, 300 rows, two draws")
-    parser.add_argument("--rows", type=int, nargs="*", default=[300, 1000])
+    parser.add_argument("--rows", type=int, nargs="*", default=list(ROWS))
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--data", nargs="*", default=list(DATA_SETS))
+    parser.add_argument("--models", nargs="*", metavar="MODEL", help="measure only these; default: all")
     parser.add_argument("--refits", action="store_true", help="frozen left-out scores beside n exact refits")
     parser.add_argument("--stored", action="store_true", help="measure nothing")
-    parser.add_argument("--markdown", action="store_true", help="print the table of the documentation")
+    markdown_option(parser)
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rows, arguments.draws, arguments.data = [300], 2, ["vehicle", "segment", "waveform"]
     warnings.simplefilter("ignore")
     kept = Kept("probabilities", SETTINGS, only_stored=arguments.stored)
     if arguments.refits:
-        show_refits(kept)
+        show_refits(kept, arguments.markdown)
         return
     # draw by draw, so that a run that is stopped has as many of every data set
-    for draw in range(arguments.draws):
-        for rows in arguments.rows:
-            for name in arguments.data:
-                kept.of((name, rows, draw), lambda name=name, rows=rows, draw=draw: measure(name, rows, draw))
+    cases = itertools.product(range(arguments.draws), arguments.rows, arguments.data, models())
+    for draw, rows, name, title in cases:
+        if arguments.models is None or title in arguments.models:
+            case = (name, rows, draw, title)
+            kept.of(case, lambda case=case: measure(*case))
     show(kept, arguments)
 
 
 def show(kept: Kept, arguments: argparse.Namespace) -> None:
     """Print means over the draws, and what was aimed for."""
-    columns = ("data", "rows", "model", "draws", "log loss", "error of it", "brier", "by class", "over fit")
-    table = Table(columns, width=19)
-    lines = []
-    goals = Goals()
-    for name in arguments.data:
-        for rows in arguments.rows:
-            found = (kept.results.get((name, rows, draw)) for draw in range(arguments.draws))
-            draws = [draw for draw in found if draw is not None]
-            if len(draws) < 2:
-                print(f"{name}, {rows} rows: absent, not measured, or too few rows of a class")
-                continue
-            losses = {title: np.array([draw[title]["log loss"] for draw in draws]) for title in draws[0]}
-            for title, loss in losses.items():
-                means = {what: float(np.mean([draw[title][what] for draw in draws])) for what in draws[0][title]}
-                error = float(loss.std(ddof=1) / np.sqrt(len(loss)))
-                table.add(data=name, rows=rows, model=title, draws=len(draws), **{"error of it": error}, **means)
-            rivals = [title for title in losses if title.endswith((", SVC", ", weston")) and "auto" not in title]
-            best = min(rivals, key=lambda title: losses[title].mean())
-            difference = losses["auto, weston"] - losses[best]
-            behind = float(difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference))))
-            lines.append(
-                {"data": f"{name}, {rows}", "draws": len(draws)}
-                | {title: float(losses[title].mean()) for title in ("auto, lee", "auto, weston")}
-                | {"best rival": best, "its log loss": float(losses[best].mean()), "behind": behind}
-                | {title: float(losses[title].mean()) for title in ("logistic", "boosting")}
+    goals, within, simpler = Goals(), [], []
+    columns = ("data, rows", "draws", *SHOWN, "best SVM rival", "its log loss", "behind", "logistic", "boosting")
+    losses = Table(columns, width=14, first=18)
+    others = Table(("data, rows", "model", "log loss", "error of it", "brier", "by class", "time"), width=20)
+    for name, rows in itertools.product(arguments.data, arguments.rows):
+        draws = drawn(kept, name, rows, arguments.draws)
+        if len(draws) < 2:
+            print(f"{name}, {rows} rows: absent, not measured, or too few rows")
+            continue
+        found = {title: averages([draw[title] for draw in draws]) for title in models()}
+        rivals = [title for title in found if title.endswith((", SVC", ", weston")) and title not in OURS]
+        best = min(rivals, key=lambda title: found[title]["log loss"])
+        line = f"{name}, {rows}"
+        behind = standard_errors(draws, "auto, weston", best)
+        within.append(behind <= 1.0)
+        losses.add(
+            **{"data, rows": line, "draws": len(draws), "best SVM rival": best, "behind": behind},
+            **{"its log loss": found[best]["log loss"]},
+            **{title: found[title]["log loss"] for title in (*SHOWN, "logistic", "boosting")},
+        )
+        shortest = found["auto, weston"]["seconds"]
+        for title in (*OURS, best, "logistic", "boosting"):
+            others.add(
+                **{"data, rows": line, "model": title, "time": found[title]["seconds"] / shortest},
+                **{what: found[title][what] for what in ("log loss", "error of it", "brier", "by class")},
             )
-            for title in ("auto, lee", "auto, weston"):
-                agrees = min(min(draw[title]["argmax"], draw[title]["least cost"]) for draw in draws)
-                goals.at_most(f"{name}, {rows}: share of rows where predict is not {title}", 1.0 - agrees, 0.0)
-                if rows >= 500:
-                    ratio = float(np.median([draw[title]["over fit"] for draw in draws]))
-                    goals.at_most(f"{name}, {rows}: CPU time of {title} over that of the fit", ratio, 1.3)
+        for title in OURS:
+            agrees = min(min(draw[title]["argmax"], draw[title]["least cost"]) for draw in draws)
+            goals.at_most(f"{line}: share of rows where predict is not that of {title}", 1.0 - agrees, 0.0)
+            if found[title]["rows"] >= 500:
+                ratio = float(np.median([draw[title]["over fit"] for draw in draws]))
+                goals.at_most(f"{line}: CPU time of {title} over that of the fit", ratio, 1.3)
+            difference = found[title]["simplest"] - found[title]["richest"]
+            simpler.append((name in CHOOSING, difference))
+    goals.at_most("share of lines where 'auto, weston' is behind by over one error", 1.0 - np.mean(within), 0.2)
+    for half, chosen in (("choosing", True), ("other", False)):
+        gained = [difference for of_half, difference in simpler if of_half is chosen]
+        goals.at_most(f"{half} half: log loss of the richest less the simplest map", -np.mean(gained), 0.0)
     goals.report()
-    within = sum(line["behind"] <= 1.0 for line in lines)
-    print(f"'auto, weston' is within one standard error of the best SVM-based rival in {within} of {len(lines)}")
-    if arguments.markdown:
-        print(in_markdown(lines, tuple(lines[0])))
+    write_tables(arguments.markdown, "python -m benchmarks.probabilities --stored", [losses, others], goals)
+
+
+def drawn(kept: Kept, name: str, rows: int, count: int) -> list[dict[str, dict[str, float]]]:
+    """Return the draws of which all models are measured, by model."""
+    draws = ({title: kept.results.get((name, rows, draw, title)) for title in models()} for draw in range(count))
+    return [draw for draw in draws if all(found is not None for found in draw.values())]
+
+
+def averages(results: list[dict[str, float]]) -> dict[str, float]:
+    """Return means over the draws, and the standard error of the log loss."""
+    losses = np.array([result["log loss"] for result in results])
+    means = {what: float(np.mean([result[what] for result in results])) for what in results[0]}
+    return means | {"error of it": float(losses.std(ddof=1) / np.sqrt(len(losses)))}
+
+
+def standard_errors(draws: list[dict[str, dict[str, float]]], title: str, other: str) -> float:
+    """Return how much higher the log loss of a model is than another's, in standard errors of the difference."""
+    difference = np.array([draw[title]["log loss"] - draw[other]["log loss"] for draw in draws])
+    return float(difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference))))
 
 
 if __name__ == "__main__":

@@ -76,3 +76,12 @@ def test_without_labels_rows_keep_their_order(data):
     display = DecisionVectorDisplay.from_estimator(MulticategorySVC().fit(X, y), X[:7])
     np.testing.assert_array_equal(display.order_, np.arange(7))
     assert len({colour for _, _, colour in bars(display.axes_[0])}) == 1
+
+
+def test_scores_that_are_all_zero_are_drawn(data):
+    X, y = data
+    model = MulticategorySVC(fit_intercept=False).fit(X, y)
+    model.dual_coef_ = np.zeros_like(model.dual_coef_)
+    display = DecisionVectorDisplay.from_estimator(model, X, y)
+    assert not display.scores.any()
+    assert display.axes_[0].get_ylim() == (-1.0, 1.0)

@@ -73,6 +73,18 @@ def test_no_refit_is_made(machine, data, monkeypatch):
     assert leave_out(machine, fitted, X, y, None, None, fitted.classes_).scores.shape == (90, 3)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("loss", ["lee", "weston", "logistic"])
+def test_what_a_fit_hands_on_is_what_it_would_state_again(kernel, loss, data):
+    X, y = data
+    machine = MulticategorySVC(loss=loss, kernel=kernel)
+    model = ProbabilityClassifier(make_pipeline(StandardScaler(), machine)).fit(X, y)
+    alone = make_pipeline(StandardScaler(), machine).fit(X, y)
+    again = leave_out(alone, alone, X, y, None, None, alone.classes_)
+    np.testing.assert_allclose(model.left_out_.scores, again.scores, atol=1e-3)
+    assert {"_hands_on", "_solved_rows"}.isdisjoint(vars(model.estimator_[-1]))
+
+
 def test_linear_machines_are_left_out_by_folds_unless_features_are_many(data):
     X, y = data
     few = ProbabilityClassifier(MulticategorySVC(kernel="linear"))

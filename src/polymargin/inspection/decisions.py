@@ -154,9 +154,10 @@ class DecisionVectorDisplay:
         self.axes_ = panels[:, 0]
         self.figure_ = self.axes_[0].figure
         low, high = min(0.0, self.scores.min()), max(0.0, self.scores.max())
+        room = 0.05 * (high - low) or 1.0  # all scores may be zero
         for j, panel in enumerate(self.axes_[:-1]):
             _draw_bars(panel, groups, self.scores[:, j])
-            panel.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+            panel.set_ylim(low - room, high + room)
             panel.axhline(0.0, color=ink(), linewidth=0.6)
             panel.spines["bottom"].set_visible(False)
             panel.tick_params(bottom=False)

@@ -37,7 +37,7 @@ class SoftmaxProblem:
 
     Attributes
     ----------
-    scores : (n, k), of unit spread.
+    scores : (n, k), of unit spread; work is quickest with classes one after the other in memory.
     targets : (n, k) wanted probabilities of the classes.
     weights : (n,) weights of the rows.
     ridge : (d,) positive; d = 1, 1 + k or 1 + k + k^2 says which map.
@@ -105,7 +105,7 @@ def probabilities(theta: Array, scores: Array) -> Array:
 
 def pulled_back(residual: Array, scores: Array, size: int) -> Array:
     """Return the gradient in theta of ``<residual, z(theta)>``: the adjoint of `logits`."""
-    parts = [np.array([np.vdot(scores, residual)])]
+    parts = [np.array([np.einsum("ij,ij->", scores, residual)])]
     if size > 1:
         parts.append(residual.sum(axis=0))
     if size > 1 + scores.shape[1]:
@@ -120,7 +120,7 @@ def curvature(S: Array, P: Array, w: Array, size: int) -> Array:
     if size > 1:
         return _of_slope_and_offsets(S, P, w)
     deviation = S - np.einsum("ij,ij->i", P, S)[:, None]
-    return np.array([[np.vdot(w[:, None] * P, deviation**2)]])
+    return np.array([[w @ np.einsum("ij,ij,ij->i", P, deviation, deviation)]])
 
 
 def _softmax(z: Array) -> tuple[Array, Array]:
@@ -138,8 +138,9 @@ def _of_slope_and_offsets(S: Array, P: Array, w: Array) -> Array:
     deviation = S - np.einsum("ij,ij->i", P, S)[:, None]
     weighted = w[:, None] * P
     H = np.empty((1 + k, 1 + k))
-    H[0, 0] = np.vdot(weighted, deviation**2)
-    H[0, 1:] = H[1:, 0] = np.einsum("ij,ij->j", weighted, deviation)
+    slopes = weighted * deviation
+    H[0, 0] = np.einsum("ij,ij->", slopes, deviation)
+    H[0, 1:] = H[1:, 0] = slopes.sum(axis=0)
     H[1:, 1:] = np.diag(weighted.sum(axis=0)) - P.T @ weighted
     return H
 
@@ -147,15 +148,22 @@ def _of_slope_and_offsets(S: Array, P: Array, w: Array) -> Array:
 def _of_everything(S: Array, P: Array, w: Array) -> Array:
     """Second derivatives in all of ``(a, b, M)``; those in the slope are M's along the identity."""
     n, k = S.shape
-    inputs = np.column_stack([np.ones(n), S])
-    products = (P[:, :, None] * inputs[:, None, :]).reshape(n, -1)
-    H = -(products.T @ (w[:, None] * products)).reshape(k, 1 + k, k, 1 + k)
-    own = np.tensordot(inputs[:, :, None] * inputs[:, None, :], w[:, None] * P, axes=(0, 0))
-    H[np.arange(k), :, np.arange(k), :] += own.transpose(2, 0, 1)
-    # from (class, input) to the offsets first and then the matrix by rows
-    by_class = np.arange(k * (1 + k)).reshape(k, 1 + k)
-    order = np.concatenate([by_class[:, 0], by_class[:, 1:].ravel()])
-    full = H.reshape(k * (1 + k), -1)[np.ix_(order, order)]
-    identity = k + np.arange(k) * (1 + k)
-    slope = full[:, identity].sum(axis=1)
-    return np.block([[slope[identity].sum(), slope[None]], [slope[:, None], full]])
+    S, P = S.T, P.T
+    terms = np.empty((k + k * k, n))
+    terms[:k] = P
+    np.multiply(P[:, None, :], S[None, :, :], out=terms[k:].reshape(k, k, n))
+    weighted = terms * w
+    H = np.empty((1 + len(terms), 1 + len(terms)))
+    full = H[1:, 1:]
+    np.matmul(-weighted, terms.T, out=full)
+    own, each = weighted @ S.T, np.arange(k)
+    full[each, each] += weighted[:k].sum(axis=1)
+    for j in range(k):
+        of_class = slice(k + j * k, k + (j + 1) * k)
+        full[j, of_class] += own[j]
+        full[of_class, j] += own[j]
+        full[of_class, of_class] += own[of_class]
+    identity = k + each * (1 + k)
+    H[0, 1:] = H[1:, 0] = full[:, identity].sum(axis=1)
+    H[0, 0] = H[0, 1 + identity].sum()
+    return H

@@ -126,11 +126,13 @@ class Choice:
     method : its name.
     fitted : the map.
     log_loss : of every candidate, the mean log loss over the folds.
+    as_good : the candidates within one standard error of the best, the simplest first.
     """
 
     method: str
     fitted: SoftmaxMap
     log_loss: dict[str, float]
+    as_good: tuple[str, ...]
 
 
 def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> Choice:
@@ -140,8 +142,10 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     one is taken: few rows among the left-out scores are far off and decide the comparison, and shrinkage keeps
     what a richer map can lose small.
     """
+    in_folds = np.argsort(folds, kind="stable")
+    scores, labels, weights = scores[in_folds], labels[in_folds], weights[in_folds]
     spread = _spread(scores, weights)
-    judged = _judged(scores / spread, labels, weights, folds)
+    judged = _judged(scores / spread, labels, weights, np.bincount(folds))
     means = {method: float(np.average(loss, weights=weights)) for method, (_, loss) in judged.items()}
     best = min(means, key=means.__getitem__)
 
@@ -152,23 +156,31 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
         variance = np.average((difference - np.average(difference, weights=weights)) ** 2, weights=weights)
         return means[method] - means[best] <= np.sqrt(variance / weights.sum())
 
-    method = next(filter(is_as_good, reversed(means)))
+    as_good = tuple(filter(is_as_good, means))
+    method = as_good[-1]
     problem = _problem(method, scores / spread, labels, weights)
     solution = SoftmaxNewton().solve(problem, SETTINGS, start=judged[method][0])
-    return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means)
+    return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means, as_good)
 
 
 def least_log_loss(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> float:
     """Return the mean log loss over the folds of the best candidate: how good probabilities the scores allow."""
-    judged = _judged(scores / _spread(scores, weights), labels, weights, folds)
+    in_folds = np.argsort(folds, kind="stable")
+    scores, labels, weights = scores[in_folds], labels[in_folds], weights[in_folds]
+    judged = _judged(scores / _spread(scores, weights), labels, weights, np.bincount(folds))
     return min(float(np.average(loss, weights=weights)) for _, loss in judged.values())
 
 
 def _judged(
-    scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]
+    scores: Array, labels: Labels, weights: Array, sizes: NDArray[np.intp]
 ) -> dict[str, tuple[Array, Array]]:
-    """Fit the candidates, each from the one before; return parameters and the rows' losses over the folds."""
+    """Fit the candidates, each from the one before; return parameters and the rows' losses over the folds.
+
+    The rows of a fold follow each other; `sizes` are the numbers of them.
+    """
     n, k = scores.shape
+    ends = np.cumsum(sizes)
+    folds = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
     judged: dict[str, tuple[Array, Array]] = {}
     start = None
     for method in CANDIDATES:
@@ -191,15 +203,16 @@ def log_losses(probabilities: Array, labels: Labels) -> Array:
 def _problem(method: str, scores: Array, labels: Labels, weights: Array) -> SoftmaxProblem:
     """State the problem of a map of scores of unit spread."""
     k = scores.shape[1]
+    scores, targets = np.asfortranarray(scores), np.asfortranarray(_smoothed(np.eye(k)[labels], weights))
     ridge = np.concatenate([[SLOPE_RIDGE], np.full(k, OFFSET_RIDGE), np.full(k * k, MATRIX_RIDGE)])
     size = {"temperature": 1, "vector": 1 + k, "matrix": len(ridge)}[method]
-    return SoftmaxProblem(scores, _smoothed(np.eye(k)[labels], weights), weights, ridge[:size])
+    return SoftmaxProblem(scores, targets, weights, ridge[:size])
 
 
-def _fold_losses(problem: SoftmaxProblem, theta: Array, labels: Labels, folds: NDArray[np.intp]) -> Array:
+def _fold_losses(problem: SoftmaxProblem, theta: Array, labels: Labels, folds: list[slice]) -> Array:
     """Return the log losses of the rows of every fold at the map without it, `theta` being the one with all."""
     losses = np.empty(len(labels))
-    for out, without in points_without(problem, theta, folds):
+    for out, without in zip(folds, points_without(problem, theta, folds), strict=True):
         losses[out] = log_losses(probabilities(without, problem.scores[out]), labels[out])
     return losses
 

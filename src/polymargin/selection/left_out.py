@@ -144,10 +144,24 @@ def class_scores(machine: Any, X: Any, classes: NDArray) -> Array:
     return aligned
 
 
-def fitted_clone(estimator: Any, X: Any, y: NDArray, weights: Array | None, costs: Array | None = None) -> Any:
-    """Fit a copy; weights and costs of rows are passed on only where there are some."""
+def fitted_clone(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    weights: Array | None,
+    costs: Array | None = None,
+    *,
+    hands_on: bool = False,
+) -> Any:
+    """Fit a copy; weights and costs of rows are passed on only where there are some.
+
+    With `hands_on`, for `leave_out` right after, which then need not state the problem again.
+    """
     given = {"sample_weight": weights, "costs": costs}
-    return clone(estimator).fit(X, y, **{name: value for name, value in given.items() if value is not None})
+    copy = clone(estimator)
+    if hands_on and costs is None and can_leave_out(copy):
+        steps.hand_on(copy.steps[-1][1] if isinstance(copy, Pipeline) else copy)
+    return copy.fit(X, y, **{name: value for name, value in given.items() if value is not None})
 
 
 def check_takes_costs(estimator: Any) -> None:

@@ -54,9 +54,10 @@ class ProbabilityClassifier(AroundClassifier):
         standard error of the least.
     cv : int, splitter, iterable or None, default=None
         How scores of the training rows are left out. None: leave-one-out at no extra fit for `MulticategorySVC`
-        (hinge losses, the active set frozen; not linear machines of fewer features than rows, for which that is
-        rough) and `ProximalSVC` (in closed form), also as the winner of a search or the last step of a pipeline
-        whose other steps do not use y; five folds (fewer if a class has fewer rows) for every other classifier.
+        (hinge losses, the active set frozen, up to 200 rows with refits without the few that change much; not
+        linear machines of fewer features than rows, for which that is rough) and `ProximalSVC` (in closed form),
+        also as the winner of a search or the last step of a pipeline whose other steps do not use y; five folds
+        (fewer if a class has fewer rows) for every other classifier.
         Otherwise folds as in scikit-learn.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         Cost of predicting class j for class i, by which `predict` decides: (n_classes, n_classes) in the order of
@@ -133,7 +134,7 @@ class ProbabilityClassifier(AroundClassifier):
         classes = classes_of(y, weights)
         class_costs = None if self.cost_matrix is None else resolve_cost_matrix(self.cost_matrix, classes)
         row_costs = None if costs is None else check_row_costs(self.estimator, costs, y, weights, classes)
-        machine = fitted_clone(self.estimator, X, y, weights, row_costs)
+        machine = fitted_clone(self.estimator, X, y, weights, row_costs, hands_on=self.cv is None)
         left_out = leave_out(self.estimator, machine, X, y, weights, self.cv, classes, row_costs)
         check_all_seen(left_out, classes)
         rows = left_out.merged()

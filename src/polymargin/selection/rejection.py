@@ -202,7 +202,7 @@ class RejectOptionClassifier(AroundClassifier):
         if rule in ("target_cost", "rejection_cost") and level >= largest:
             raise ValueError(f"{rule} must be below the largest cost, {largest:g}, got {level:g}.")
 
-        self.estimator_ = fitted_clone(self.estimator, X, y, weights, row_costs)
+        self.estimator_ = fitted_clone(self.estimator, X, y, weights, row_costs, hands_on=self.cv is None)
         self.classes_ = self.estimator_.classes_
         self.costs_ = class_costs
         self.reject_label_ = reject_label

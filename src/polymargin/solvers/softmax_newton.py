@@ -1,6 +1,6 @@
 """Newton's method for maps from scores to probabilities."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,26 +78,25 @@ def _step(problem: SoftmaxProblem, theta: Array, here: Evaluation) -> tuple[Arra
     return None
 
 
-def points_without(
-    problem: SoftmaxProblem, theta: Array, folds: NDArray[np.intp]
-) -> Iterator[tuple[NDArray[np.bool_], Array]]:
-    """Yield for every fold its rows and the point without them: one Newton step from the solution `theta`.
+def points_without(problem: SoftmaxProblem, theta: Array, folds: Sequence[slice]) -> list[Array]:
+    """Return for every fold, some rows, the point without it: one Newton step from the solution `theta`.
 
     The Hessian is a sum over the rows, so that all folds together take one.
     """
     here = problem.at(theta)
     residual = problem.weights[:, None] * (here.probabilities - problem.targets)
-    parts = []
-    for fold in np.unique(folds):
-        out = folds == fold
-        S = problem.scores[out]
-        H = curvature(S, here.probabilities[out], problem.weights[out], len(theta))
-        parts.append((out, H, pulled_back(residual[out], S, len(theta))))
-    whole = np.sum([H for _, H, _ in parts], axis=0) + np.diag(problem.ridge)
-    for out, H, gradient in parts:
-        point = theta - _solved(whole - H, here.gradient - gradient)
+    parts = [
+        (
+            curvature(problem.scores[out], here.probabilities[out], problem.weights[out], len(theta)),
+            pulled_back(residual[out], problem.scores[out], len(theta)),
+        )
+        for out in folds
+    ]
+    whole = np.sum([H for H, _ in parts], axis=0) + np.diag(problem.ridge)
+    points = [theta - _solved(whole - H, here.gradient - gradient) for H, gradient in parts]
+    for point in points:
         point[0] = max(point[0], LEAST_SLOPE)
-        yield out, point
+    return points
 
 
 def _solved(H: Array, right: Array) -> Array:

@@ -11,8 +11,9 @@ from polymargin.solvers.contract import Settings
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.hinge.left_out_refitted import left_out_scores, refitted_left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
-from polymargin.solvers.hinge.settings import ClasswiseSettings, LeftOutSettings
+from polymargin.solvers.hinge.settings import ROUGHLY, ClasswiseSettings, LeftOutSettings, RoughSettings
 from tests.simulate import blobs, random_costs
 
 EXACT = Settings(tol=1e-11)
@@ -34,7 +35,7 @@ def active_set(problem, point):
 def test_equals_a_refit_where_the_active_set_stays(loss, fit_intercept):
     rng = np.random.default_rng(3)
     stayed = 0
-    for _ in range(3):
+    for _ in range(6):
         X, y = blobs(rng, 24, 2, 3, spread=1.5)
         K = Kernel("rbf", 0.5)(X)
         costs = random_costs(rng, 3) if loss != "crammer" else 1.0 - np.eye(3)
@@ -179,3 +180,46 @@ def test_rows_are_treated_some_at_a_time():
     together = frozen_left_out_scores(problem, point)
     one_by_one = frozen_left_out_scores(problem, point, LeftOutSettings(entries_at_a_time=1))
     np.testing.assert_allclose(one_by_one, together, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+@pytest.mark.parametrize("many_free", [0.0, np.inf])
+@pytest.mark.parametrize("repeated", [0, 40])
+def test_single_precision_is_near_double(repeated, many_free, loss):
+    X, y = blobs(np.random.default_rng(8), 120, 4, 5, spread=1.5)
+    X[120 - repeated :] = X[:repeated]  # a singular kernel matrix
+    losses = hinge_losses(loss, y, 4.0 * (1 - np.eye(5))[y])
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.1)(X)), losses)
+    point = solve(problem)
+    classwise = ClasswiseSettings(many_free, np.inf)
+    double = frozen_left_out_scores(problem, point, LeftOutSettings(classwise=classwise))
+    single = frozen_left_out_scores(problem, point, RoughSettings(classwise=classwise))
+    assert (single != double).any() or repeated  # where the matrix is singular to rounding all is done in double
+    assert np.abs(single - double).mean() < 1e-3
+
+
+def test_coefficients_too_large_for_single_precision():
+    X, y = blobs(np.random.default_rng(8), 60, 2, 3, spread=0.1)
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), hinge_losses("lee", y, 1e4 * (1 - np.eye(3))[y]))
+    point = solve(problem)
+    assert np.abs(problem.coefficients(point.dual)).max() > ROUGHLY.single_error / ROUGHLY.single_ridge
+    rough, fine = (frozen_left_out_scores(problem, point, tuning) for tuning in (ROUGHLY, LeftOutSettings()))
+    np.testing.assert_array_equal(rough, fine)
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston"])
+def test_rows_of_small_samples_that_move_by_a_margin_are_refitted(loss):
+    X, y = blobs(np.random.default_rng(1), 60, 4, 3, spread=1.5)
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.3)(X)), hinge_losses(loss, y, 4.0 * (1 - np.eye(3))[y]))
+    point = solve(problem)
+    refitted = refitted_left_out_scores(problem, point, np.arange(60), EXACT)
+    frozen = frozen_left_out_scores(problem, point, ROUGHLY)
+    mended = left_out_scores(problem, point, EXACT)
+    scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
+    far = np.abs(frozen - scores).max(axis=1) > ROUGHLY.far
+    assert 0 < far.sum() < 30
+    assert np.abs(frozen[far] - refitted[far]).max() > 0.01
+    np.testing.assert_allclose(mended[far], refitted[far], atol=1e-6)
+    np.testing.assert_array_equal(mended[~far], frozen[~far])
+    many = RoughSettings(refitted_rows=59)
+    np.testing.assert_array_equal(left_out_scores(problem, point, EXACT, many), frozen)

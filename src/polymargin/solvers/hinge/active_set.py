@@ -27,6 +27,7 @@ from polymargin.solvers.hinge.acceptance import accepts_one_per_example
 from polymargin.solvers.hinge.class_blocks import ClassBlocks, is_classwise, operations
 from polymargin.solvers.hinge.feasibility import feasible
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.threads import AbandonedError, cho_factor, heard, is_large
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,13 @@ class _Climber:
         self.progress.count_all(operations_of_face(self.losses, n_free, n_rows, tuning))
         self.progress.count("product", tuning.update_cost * self.H.size * n_rows)
         change = self.problem.coefficients(reference) - self.R
-        return _solve_face(self.problem, moves, self.H, change, self.R.sum(axis=0), tuning)
+        face = (self.problem, moves, self.H, change, self.R.sum(axis=0), tuning)
+        if not is_large(float(n_free) ** 2):
+            return _solve_face(*face)
+        try:
+            return heard(_solve_face, *face, is_over=self.progress.out_of_time)
+        except AbandonedError:
+            return None
 
     def _advance(self, candidate: NDArray[np.float64]) -> bool:
         """Go towards the candidate as far as the dual rises and the bounds allow; tell whether it rose."""
@@ -294,7 +301,7 @@ class _WholeHessian:
             sums = moves.direction[:, :-1]
             system += (size / len(K)) * (sums @ sums.T)
         system[np.diag_indices_from(system)] += ridge * size
-        self.factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        self.factor = cho_factor(system)
 
     def dot(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
         """Apply it, without ridge and square."""

@@ -13,8 +13,8 @@ Where examples have several free variables this takes a fraction of the cost of 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.blas import get_blas_funcs
+from scipy.linalg.lapack import get_lapack_funcs
 
 from polymargin.problems.hinge import Losses
 from polymargin.solvers.hinge.settings import CLASSWISE, ClasswiseSettings
@@ -25,6 +25,12 @@ Array = NDArray[np.float64]
 def is_classwise(losses: Losses, n_free: int, n_rows: int, tuning: ClasswiseSettings = CLASSWISE) -> bool:
     """Tell whether a face of `n_free` variables of `n_rows` examples is best taken class by class."""
     return losses.sees_single_scores and tuning.many_free * n_rows < n_free <= tuning.max_entries / n_rows
+
+
+def check_pivots(factor: Array, least: float) -> None:
+    """Refuse a Cholesky factor with a pivot so small that rounding may have taken its digits."""
+    if len(factor) and float(factor.diagonal().min()) ** 2 < least:
+        raise scipy.linalg.LinAlgError("The matrix is singular to rounding.")
 
 
 def operations(n_free: int, n_rows: int, n_classes: int) -> float:
@@ -39,7 +45,7 @@ class ClassBlocks:
 
     Parameters
     ----------
-    K : (n, n) kernel matrix of the rows, positive definite to rounding.
+    K : (n, n) kernel matrix of the rows, positive definite to rounding; its precision is that of all results.
     place, slot : (m,) row and class of every variable.
     n_classes : number of classes.
 
@@ -74,7 +80,7 @@ class ClassBlocks:
     def solve(self, V: Array) -> Array:
         """Return ``Q^-1 V``."""
         parts = [_forward(factor, V[at]) for at, factor in zip(self.members, self.factors, strict=True)]
-        seen = np.zeros((len(self.coupling), *V.shape[1:]))
+        seen = np.zeros((len(self.coupling), *V.shape[1:]), dtype=V.dtype)
         for at, rows, others, half, part in zip(
             self.members, self.rows, self.others, self.halves, parts, strict=True
         ):
@@ -89,13 +95,13 @@ class ClassBlocks:
 
     def coupling_root(self) -> Array:
         """Return the inverse of S's Cholesky factor, for which ``S^-1 = root' root``."""
-        return np.tril(dtrtri(self.coupling, lower=1)[0])
+        return _inverse_triangle(self.coupling)
 
     def inverse_diagonal(self, j: int) -> Array:
         """Return the diagonal of ``K_FF^-1``."""
         if not len(self.rows[j]):
             return np.empty(0)
-        inverse = np.tril(dtrtri(self.factors[j], lower=1)[0])
+        inverse = _inverse_triangle(self.factors[j])
         return np.einsum("ij,ij->j", inverse, inverse)
 
     def weights(self, j: int) -> Array:
@@ -119,4 +125,10 @@ def _triangular(factor: Array, V: Array, trans: int) -> Array:
     if V.ndim == 1:
         return _triangular(factor, V[:, None], trans)[:, 0]
     # BLAS sees arrays by columns: rows of V, kept as they are, are columns of its transpose
-    return dtrsm(1.0, factor, V.T, side=1, lower=1, trans_a=1 - trans).T
+    (solve,) = get_blas_funcs(("trsm",), (factor,))
+    return solve(1.0, factor, V.T, side=1, lower=1, trans_a=1 - trans).T
+
+
+def _inverse_triangle(factor: Array) -> Array:
+    (invert,) = get_lapack_funcs(("trtri",), (factor,))
+    return np.tril(invert(factor, lower=1)[0])

@@ -14,31 +14,44 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import get_blas_funcs
 
-from polymargin.solvers.hinge.class_blocks import ClassBlocks
+from polymargin.solvers.hinge.class_blocks import ClassBlocks, check_pivots
 
 Array = NDArray[np.float64]
 
 
 def score_changes(
-    K: Array, place: NDArray[np.intp], slot: NDArray[np.intp], lost: Array, basis: Array, height: int
+    K: Array,
+    place: NDArray[np.intp],
+    slot: NDArray[np.intp],
+    lost: Array,
+    basis: Array,
+    *,
+    rank: float,
+    pivot: float,
+    height: int,
 ) -> Array:
     """Return the changes (n, k) of the rows' own scores when each leaves.
 
     Parameters
     ----------
     K : (n, n) kernel matrix of the support vectors, positive definite to rounding; with an intercept, a constant
-        is added to it, which changes no answer.
+        is added to it, which changes no answer. Its precision is that of all work.
     place, slot : (m,) row and class of every free multiplier, sorted by rows.
     lost : (n, k) minus the coefficients of the rows.
     basis : (k, k-1) zero-sum basis of the intercepts, (k, 0) for none.
+    rank : relative size below which an eigenvalue of the intercepts' system is rounding.
+    pivot : least pivot at which enough digits are left.
     height : rows whose own multipliers are treated together, so that what is needed for them stays small.
     """
+    lost, basis = lost.astype(K.dtype, copy=False), basis.astype(K.dtype, copy=False)
     active, owner = np.unique(place, return_inverse=True)
     bound = np.setdiff1d(np.arange(len(K)), active)
     blocks = ClassBlocks(K[np.ix_(active, active)], owner, slot, lost.shape[1])
-    intercepts = _Intercepts(K[:, active], blocks, slot, basis)
+    for factor in (*blocks.factors, blocks.coupling):
+        check_pivots(factor, pivot)
+    intercepts = _Intercepts(K[:, active], blocks, slot, basis, rank)
     beta = intercepts.answer(np.einsum("ijb,ij->ib", intercepts.effect, lost))
     change = np.empty_like(lost)
     change[active], beta[active] = _changes_of_active(
@@ -63,7 +76,7 @@ def _changes_of_active(
     seen = _forward(blocks.coupling, _removals(blocks, views, lost))
     effects = _UnitEffects(blocks, owner)
     step = lost[owner, slot] + np.einsum("ab,ab->a", intercepts.spread, beta[owner])
-    force = np.empty(len(owner))
+    force = np.empty_like(step)
     first = np.searchsorted(owner, np.arange(len(lost) + 1))
     for start in range(0, len(lost), height):
         edges = first[start : start + height + 1]
@@ -112,7 +125,7 @@ class _View:
 
 def _removals(blocks: ClassBlocks, views: list[_View], lost: Array) -> Array:
     """Return what every removal does to the rows of S, a row a removal."""
-    removals = np.zeros((len(lost), len(blocks.coupling)))
+    removals = np.zeros((len(lost), len(blocks.coupling)), dtype=blocks.coupling.dtype)
     for j, (view, others) in enumerate(zip(views, blocks.others, strict=True)):
         removals[np.ix_(view.rows, others)] -= view.T * lost[view.rows, j, None]
     return removals
@@ -138,7 +151,7 @@ class _UnitEffects:
         self.columns = np.ascontiguousarray(blocks.coupling_root().T)
         self.inner = [self.columns[others] for others in blocks.others]
         self.weights = [blocks.weights(j) for j in range(len(blocks.members))]
-        self.diagonal = np.empty(len(owner))
+        self.diagonal = np.empty(len(owner), dtype=blocks.coupling.dtype)
         for j, at in enumerate(blocks.members):
             self.diagonal[at] = blocks.inverse_diagonal(j)
 
@@ -160,11 +173,11 @@ class _Intercepts:
     effect : (n, k, k-1) their effect on the scores of every row, those moves included.
     """
 
-    def __init__(self, K: Array, blocks: ClassBlocks, slot: NDArray[np.intp], basis: Array):
+    def __init__(self, K: Array, blocks: ClassBlocks, slot: NDArray[np.intp], basis: Array, rank: float):
         B = basis[slot]
         self.spread = blocks.solve(B)
         # of low rank where all free multipliers are of few classes, whose rounding error must not be inverted
-        self.schur = np.linalg.pinv(B.T @ self.spread, rcond=1e-12, hermitian=True)
+        self.schur = np.linalg.pinv(B.T @ self.spread, rcond=rank, hermitian=True)
         moved = np.stack(
             [K[:, rows] @ self.spread[at] for rows, at in zip(blocks.rows, blocks.members, strict=True)], axis=1
         )
@@ -187,22 +200,29 @@ class _Systems:
     def solve(self, edges: NDArray[np.intp], right: Array) -> Array:
         """Solve with the blocks between `edges`."""
         counts = np.diff(edges)
-        answer = np.empty(len(right))
+        answer = np.empty_like(right)
         for size in np.unique(counts):
             own = edges[:-1][counts == size, None] + np.arange(size)
             effect, spread = self.effect[own], self.spread[own]
             blocks = effect @ effect.transpose(0, 2, 1) - spread @ self.schur @ spread.transpose(0, 2, 1)
             blocks[:, np.arange(size), np.arange(size)] += self.diagonal[own]
-            inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(np.float64).eps, hermitian=True)
+            inverses = np.linalg.pinv(blocks, rcond=size * np.finfo(right.dtype).eps, hermitian=True)
             answer[own] = np.einsum("cab,cb->ca", inverses, right[own])
         return answer
 
 
 def _forward(factor: Array, rows: Array) -> Array:
     """Return ``factor^-1 v`` for every row v."""
-    return dtrsm(1.0, factor, rows.T, side=0, lower=1).T if rows.size else rows
+    return _solved(factor, rows, trans=0)
 
 
 def _backward(factor: Array, rows: Array) -> Array:
     """Return ``factor'^-1 v`` for every row v."""
-    return dtrsm(1.0, factor, rows.T, side=0, lower=1, trans_a=1).T if rows.size else rows
+    return _solved(factor, rows, trans=1)
+
+
+def _solved(factor: Array, rows: Array, trans: int) -> Array:
+    if not rows.size:
+        return rows
+    (solve,) = get_blas_funcs(("trsm",), (factor,))
+    return solve(1.0, factor, rows.T, side=0, lower=1, trans_a=trans).T
