@@ -83,3 +83,10 @@ def test_help_and_version(capsys):
         "--impute",
     ):
         assert option in accept(capsys, "fit", "--help")
+
+
+def test_every_format_of_tables_has_a_writer():
+    from polymargin.cli.names import TABLES
+    from polymargin.cli.predicting import WRITERS
+
+    assert tuple(WRITERS) == TABLES

@@ -80,9 +80,15 @@ def train(driver, budget="4s"):
     wait_for(lambda: not find(driver, "#train").is_enabled() or "Done" in text_of(driver, "#progress-words"))
 
 
+def results(driver):
+    """Wait until all that is shown is of one run."""
+    shown = find(driver, "#results")
+    wait_for(lambda: shown.is_displayed() and shown.get_attribute("aria-busy") == "false", what="results")
+
+
 def done(driver):
     wait_for(lambda: "Done" in text_of(driver, "#progress-words"), what="a model")
-    wait_for(lambda: find(driver, "#results").is_displayed(), what="results")
+    results(driver)
 
 
 def tab(driver, name):
@@ -147,6 +153,7 @@ def test_costs_are_edited_and_the_model_trained_again(driver, studio):
     train(driver)
     done(driver)
     wait_for(lambda: len(driver.find_elements("css selector", "#runs-table tbody tr")) == before + 1)
+    results(driver)
     last = driver.find_elements("css selector", "#runs-table tbody tr")[-1]
     assert "edited" in last.text
     assert last.get_attribute("aria-current") == "true"
@@ -158,8 +165,7 @@ def test_costs_are_edited_and_the_model_trained_again(driver, studio):
 
 def test_the_pages_of_the_report_and_its_explorer_work_inside(driver, studio, downloads):
     open_studio(driver, studio)
-    done_before = wait_for(lambda: find(driver, "#results").is_displayed())
-    assert done_before
+    results(driver)
     tab(driver, "report")
     wait_for(lambda: find(driver, "#report-frame").get_attribute("srcdoc"), what="the report")
     driver.switch_to.frame(find(driver, "#report-frame"))
@@ -181,7 +187,7 @@ def test_the_pages_of_the_report_and_its_explorer_work_inside(driver, studio, do
 
 def test_variables_the_script_and_the_model_can_be_taken_away(driver, studio, downloads):
     open_studio(driver, studio)
-    wait_for(lambda: find(driver, "#results").is_displayed())
+    results(driver)
     tab(driver, "variables")
     wait_for(lambda: "height" in text_of(driver, "#variables-table tbody"))
     find(driver, "#variables-search").send_keys("bar")
@@ -260,7 +266,7 @@ def test_the_keyboard_alone_is_enough(driver, studio):
 @pytest.mark.parametrize("width", [360, 800])
 def test_nothing_sticks_out_on_small_screens(driver, studio, width):
     open_studio(driver, studio, width)
-    wait_for(lambda: find(driver, "#results").is_displayed())
+    results(driver)
     for name in ("summary", "report", "variables", "predictions", "code"):
         tab(driver, name)
         seen = driver.execute_script("return document.documentElement.scrollWidth")

@@ -16,6 +16,9 @@ from polymargin.cli.names import Misuse, Problems
 WIDE = 240
 """Columns where nobody sees a terminal: nothing is cut off in a file or a pipe."""
 
+LONGEST_WORD = 12
+"""Letters of a heading that are kept together whatever the width."""
+
 SMALL = 5_000
 """Rows up to which more than one thread for linear algebra costs more than it brings."""
 
@@ -80,14 +83,18 @@ def _console(stream: Any) -> Any:
 
 
 def make_table(title: str | None, first: str, *columns: str) -> Any:
-    """Return an empty table with a left-aligned first column, never cut off, and right-aligned others."""
+    """Return an empty table with a left-aligned first column, never cut off, and right-aligned others.
+
+    Their headings may be broken between words, not within them.
+    """
     from rich import box
     from rich.table import Table
 
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     table.add_column(first, no_wrap=True)
     for column in columns:
-        table.add_column(column, justify="right")
+        longest = max(map(len, column.split()), default=0)
+        table.add_column(column, justify="right", min_width=min(longest, LONGEST_WORD))
     return table
 
 

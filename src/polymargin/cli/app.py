@@ -2,7 +2,6 @@
 
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich takes longer to import than all the rest of help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, fit, predict, report, export, compare, labels, studio):
@@ -37,7 +37,9 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 
 def _show_version(asked: bool) -> None:
     if asked:
-        print(version("polymargin"))
+        from polymargin import __version__
+
+        print(__version__)
         raise typer.Exit()
 
 

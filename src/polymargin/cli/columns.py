@@ -14,8 +14,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from polymargin.cli.given import format_of
 from polymargin.cli.names import Misuse, Problems
-from polymargin.cli.tables import Reading, Rows, format_of, read_rows
+from polymargin.cli.tables import Reading, Rows, read_rows
+
+GROUPED = r"[-+]?\d{1,3}([.,' \u00a0\u202f]\d{3})+([.,]\d+)?"
+PLAIN = r"[-+]?\d+([.,]\d+)?"
+"""Numbers with signs between thousands, and such as stand beside them."""
 
 LISTED = 8
 """Columns that a message names before it says how many more there are."""
@@ -205,6 +210,10 @@ def problem_or_kind(column: pd.Series, *, declared_categorical: bool) -> str | b
     readable = pd.to_numeric(present, errors="coerce").notna()
     if readable.all():
         return False
+    grouped = present.astype(str).str.strip().str.fullmatch(GROUPED)
+    if grouped.any() and (readable | grouped | present.astype(str).str.strip().str.fullmatch(PLAIN)).all():
+        shown = present[grouped].iloc[0]
+        return f"holds numbers with signs between thousands, such as {shown!r}; take these out of the file."
     if readable.mean() >= 0.5:
         at = int(np.flatnonzero(~readable)[0])
         row = int(np.flatnonzero(column.notna())[at]) + 1

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from polymargin.cli._terminal import Interrupted, notes, one_line_errors, working
+from polymargin.cli.clock import Clock
 from polymargin.cli.fit import say_what_was_assumed
+from polymargin.cli.given import check_inputs
 from polymargin.cli.options import (
     Categorical,
     Costs,
@@ -47,14 +49,14 @@ def compare(
 ) -> None:
     """Compare all methods and scikit-learn's SVC, LinearSVC and LogisticRegression by nested cross-validation."""
     with one_line_errors(debug):
+        clock = Clock.of(budget)
+        check_inputs(data, file_format=file_format)
         import numpy as np
 
         from polymargin.cli import comparing, training
         from polymargin.cli.costs import read_costs
         from polymargin.cli.tables import Reading
-        from polymargin.selection.budget import parse_seconds
 
-        seconds = parse_seconds(budget)
         job = training.read_job(
             data,
             target=target,
@@ -80,9 +82,13 @@ def compare(
             notes().print(f"going on: {', '.join(ledger.methods)} from an earlier run (--no-resume starts afresh)")
         title = f"{data.name}: {len(y)} rows, {folds} outer folds, {budget} for all"
         table = comparing.Table(title, tuned_by_costs=matrix is not None)
+        notes().print(
+            f"{len(searches)} method{'s'[: len(searches) > 1]}, {folds} folds each: "
+            f"{comparing.foreseen(job, clock)}"
+        )
         with working("comparing", len(y), quiet=not sys.stderr.isatty()) as status:
             try:
-                comparing.run(job, searches, folds, seconds, matrix, seed, ledger, table, status.say)
+                comparing.run(job, searches, folds, clock, matrix, seed, ledger, table, status.say)
             except Interrupted:
                 table.show()
                 done = f"{len(ledger.methods)} of {len(searches)} methods are done"

@@ -20,10 +20,12 @@ from sklearn.utils import _safe_indexing
 
 from polymargin import BudgetSearch, __version__, expected_cost, make_cost_scorer
 from polymargin.cli._terminal import make_table, results
+from polymargin.cli.clock import Clock
 from polymargin.cli.columns import Columns
+from polymargin.cli.estimates import Estimate, memory_of
 from polymargin.cli.methods import AT_ONCE, CS, LINEAR_CS, WIDTHS, Choice, kernel_scale, machine_of
 from polymargin.cli.names import Method, Misuse
-from polymargin.cli.training import Job
+from polymargin.cli.training import JUDGING, Job
 
 Search = Callable[[Any, str], Any]
 """What makes the search of a method, given the prepared rows and its budget for one outer fold."""
@@ -144,32 +146,36 @@ def rivals(costs: NDArray | None, seed: int) -> dict[str, Search]:
     }
 
 
+def foreseen(job: Job, clock: Clock) -> Estimate:
+    """Return what a comparison takes at most: the time it was given, and the memory of a machine with a kernel."""
+    X, y = job.everything
+    return Estimate(clock.seconds, memory_of(SVC(), X, y), is_bound=True)
+
+
 def run(
     job: Job,
     searches: dict[str, Search],
     folds: int,
-    seconds: float,
+    clock: Clock,
     costs: NDArray | None,
     seed: int,
     ledger: Ledger,
     table: "Table",
     say: Callable[[str], None] = lambda what: None,
 ) -> None:
-    """Judge one method after the other; each has an equal share of what is left of the budget."""
+    """Judge one method after the other; each of their folds has an equal share of what is left of the budget."""
     X, y = job.everything
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
-    started = time.perf_counter()
     left = [name for name in searches if name not in ledger.outcomes]
     for name in searches:
         if name in ledger.outcomes:
             table.add(ledger.outcomes[name])
     for at, name in enumerate(left):
-        remaining = max(seconds - (time.perf_counter() - started), 0.0)
-        share = max(remaining / (len(left) - at) / folds, 0.5)
         scores: list[Score] = []
         try:
             for number, (train, test) in enumerate(splits, start=1):
                 say(f"{name}, fold {number} of {folds}; {len(ledger.methods)} of {len(searches)} methods done")
+                share = clock.part((1.0 - JUDGING) / ((len(left) - at) * folds - number + 1))
                 scores.append(judge(searches[name], f"{share:.3f}s", job.columns, X, y, train, test, costs))
             outcome = Outcome(name, tuple(scores))
         except Exception as error:  # whatever stops one method must not cost the others

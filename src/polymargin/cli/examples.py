@@ -65,7 +65,7 @@ def _families(*costs: Any) -> tuple[Any, ...]:
 def show_example(example: Example, X: Any, X_test: Any, y: NDArray, y_test: NDArray) -> list[Pipeline]:
     """Fit every model to one example and print one line each; return the fitted models."""
     title = f"{example.name}: {example.what}; {len(y)} rows, as many held out"
-    columns = ("trained with costs", "error", "expected cost", "certified gap", "variables used", "seconds")
+    columns = ("costs", "error", "expected cost", "gap", "used", "seconds")
     table = make_table(title, "", *columns)
     fitted = []
     for machine in example.models:

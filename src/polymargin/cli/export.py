@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from polymargin.cli._terminal import notes, one_line_errors, results, working
+from polymargin.cli.given import check_file, check_inputs
 from polymargin.cli.options import Debug, Format, Model
 
 LISTED = 8
@@ -25,14 +26,17 @@ def export(
 ) -> None:
     """Write a model as ONNX, for any runtime: labels and scores out, plain operators only."""
     with one_line_errors(debug):
-        from polymargin.cli.predicting import load_model
-        from polymargin.cli.tables import Reading
-        from polymargin.export import compare, to_onnx
         from polymargin.files import check_writable, write_atomically
 
         check_writable(out, "OUT")
         if out.exists() and not overwrite:
             raise ValueError(f"OUT: {out} exists; give another name, or --overwrite.")
+        check_file(model, "a saved model")
+        check_inputs(check, file_format=file_format)
+        from polymargin.cli.predicting import load_model
+        from polymargin.cli.tables import Reading
+        from polymargin.export import compare, to_onnx
+
         classifier, columns, _ = load_model(model)
         rows = None
         if check is not None:

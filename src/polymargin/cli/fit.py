@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from polymargin.cli._terminal import Interrupted, notes, one_line_errors, results, working
+from polymargin.cli.clock import Clock
+from polymargin.cli.given import check_inputs, check_model, check_page, check_share
 from polymargin.cli.names import CostsIn, Kernel, Method, Misuse
 from polymargin.cli.options import (
     Categorical,
@@ -34,7 +36,7 @@ def fit(
     data: Data,
     target: Target = None,
     method: Annotated[Method, typer.Option(help="The classifier; auto chooses and tunes it.")] = Method.auto,
-    budget: Annotated[str | None, typer.Option(help="Time for choosing settings: 60s, 5m, 1h.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Time for all of it: 60s, 5m, 1h.")] = None,
     costs: Costs = None,
     cost_columns: CostColumns = None,
     costs_in: Annotated[
@@ -68,19 +70,10 @@ def fit(
 ) -> None:
     """Train a classifier on a file, and judge it on rows held out."""
     with one_line_errors(debug):
-        check_outputs(save, report)
-        from dataclasses import replace
-
-        from polymargin.cli import training
-        from polymargin.cli.costs import parse_priors, read_costs
-        from polymargin.cli.methods import Choice
-        from polymargin.cli.summary import show_summary
-        from polymargin.cli.tables import Reading
-        from polymargin.selection.budget import parse_seconds
-
-        if budget is not None:
-            parse_seconds(budget)
-        share = training.check_share(test_size, test, report)
+        clock = Clock.of(budget)
+        check_model(save)
+        check_page(report)
+        share = check_share(test_size, test, report)
         if costs is not None and cost_columns is not None:
             raise Misuse("--costs and --cost-columns exclude each other: errors are priced by class or by row.")
         if costs_in is not None and costs is None and cost_columns is None:
@@ -92,6 +85,17 @@ def fit(
                 "--priors act in the training, and probabilities speak of the shares of the training rows: "
                 "--probabilities, --sets and costs in the decisions do not go with it."
             )
+        if tune and C is not None:
+            raise Misuse(f"--tune chooses C itself, leave --C out; got {C:g}.")
+        check_inputs(data, test, file_format=file_format)
+        from dataclasses import replace
+
+        from polymargin.cli import training
+        from polymargin.cli.costs import parse_priors, read_costs
+        from polymargin.cli.methods import Choice
+        from polymargin.cli.summary import show_summary
+        from polymargin.cli.tables import Reading
+
         choice = Choice(
             method,
             C,
@@ -106,8 +110,6 @@ def fit(
             budget=budget,
         )
         choice.check()
-        if tune and C is not None:
-            raise Misuse(f"--tune chooses C itself, leave --C out; got {C:g}.")
         job = training.read_job(
             data,
             target=target,
@@ -147,13 +149,14 @@ def fit(
             "costs": None if choice.costs is None else choice.costs.tolist(),
             "command": command,
         }
-        trained = _train(job, choice, tune=tune, reject=reject, scale=scale, save=save, metadata=metadata)
+        again = save is not None and refit and job.held_out is not None and test is None
+        clock = clock.within(choice.budget_for(len(job.train[1]), tune=tune))
+        how = {"tune": tune, "reject": reject, "scale": scale, "clock": clock, "again": again}
+        trained = _train(job, choice, save=save, metadata=metadata, **how)
         final = trained
         if save is not None:
-            if refit and job.held_out is not None and test is None and trained.is_complete:
-                n_all = len(job.everything[1])
-                with working(f"fitting again, to all {n_all} rows", n_all):
-                    final = training.refitted(trained, job)
+            if again and trained.is_complete:
+                final = _fitted_again(trained, job, clock)
             _save(final.model, save, metadata)
         if report is not None and job.held_out is not None:
             row_costs = training.held_out_costs(job)
@@ -163,21 +166,10 @@ def fit(
         # What is printed comes last: whoever closes the pipe early has the files.
         show_summary(results(), trained, job, choice.costs)
         if save is not None:
-            again = f", fitted again to all {final.n_rows} rows after the error was measured"
-            results().print(f"model: {save}{again if final is not trained else ''}")
+            known = f", fitted again to all {final.n_rows} rows after the error was measured"
+            results().print(f"model: {save}{known if final is not trained else ''}")
         if report is not None:
             results().print(f"report: {report.resolve()}")
-
-
-def check_outputs(save: Path | None, report: Path | None) -> None:
-    """Refuse places that cannot be written, before any work."""
-    from polymargin.files import check_writable
-
-    for option, path in (("--save", save), ("--report", report)):
-        if path is not None:
-            check_writable(path, option)
-    if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise Misuse(f"--report writes a page: its name must end in .html, got {report.name!r}.")
 
 
 def say_what_was_assumed(rows: Any) -> None:
@@ -195,8 +187,13 @@ def _train(job: Any, choice: Any, *, save: Path | None, metadata: dict[str, Any]
     if choice.landmarks is None and choice.landmarks_for(n_rows) is not None:
         notes().print(f"{n_rows} rows: the kernel gets {choice.landmarks_for(n_rows)} landmarks (--landmarks)")
     search: list[Any] = []
-    what = f"fitting {choice.method} to {n_rows} rows" + (f" within {choice.budget}" if choice.budget else "")
+    limit = choice.budget_for(n_rows, tune=how["tune"])
+    what = f"fitting {choice.method} to {n_rows} rows" + (f" within {limit}" if limit else "")
     with working(what, n_rows) as status:
+
+        def foresee(estimate: Any) -> None:
+            if estimate.is_worth_saying:
+                notes().print(f"{what}: {estimate}")
 
         def observe(trial: Any) -> None:
             best = search[0].trials_
@@ -205,7 +202,12 @@ def _train(job: Any, choice: Any, *, save: Path | None, metadata: dict[str, Any]
 
         try:
             trained = training.train(
-                job, choice, observer=observe, started_search=lambda *started: search.extend(started), **how
+                job,
+                choice,
+                foreseen=foresee,
+                observer=observe,
+                started_search=lambda *started: search.extend(started),
+                **how,
             )
         except Interrupted:
             if not search or not hasattr(search[0], "best_estimator_"):
@@ -220,6 +222,22 @@ def _train(job: Any, choice: Any, *, save: Path | None, metadata: dict[str, Any]
     if trained.search is not None:
         notes().print(f"chosen: {training.describe_settings(trained.search)}")
     return trained
+
+
+def _fitted_again(trained: Any, job: Any, clock: Clock) -> Any:
+    """Return the model fitted to all rows, or as it is where the budget does not allow that."""
+    from polymargin.cli import training
+
+    n_rows, left = len(job.everything[1]), clock.part(1.0 - training.JUDGING)
+    with working(f"fitting again, to all {n_rows} rows", n_rows):
+        final = training.refitted(trained, job, left)
+    if final is None:
+        notes().print(
+            f"the model is that of the {trained.n_rows} training rows: fitting again to all {n_rows} would take "
+            f"about {training.seconds_again(trained, job):.0f} s, of {left:.0f} s left (--budget)"
+        )
+        return trained
+    return final
 
 
 def retraining_command(data: Path, method: Method, flags: Sequence[str | None], **options: Sequence[Any]) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from polymargin.cli._terminal import make_table, notes, one_line_errors, results, working
-from polymargin.cli.names import Method, Misuse
+from polymargin.cli.given import check_inputs, check_page, check_table, format_of
+from polymargin.cli.names import Method
 from polymargin.cli.options import (
     Categorical,
     Data,
@@ -47,20 +48,16 @@ def labels(
 ) -> None:
     """Find labels that are probably wrong: what they were, what they should be, and how sure that is."""
     with one_line_errors(debug):
+        check_table(out, "suspects")
+        check_page(report)
+        check_inputs(data, file_format=file_format)
         from polymargin.cli import predicting, training
         from polymargin.cli.methods import Choice
-        from polymargin.cli.tables import Reading, format_of
-        from polymargin.files import check_writable, write_atomically
+        from polymargin.cli.tables import Reading
+        from polymargin.files import write_atomically
         from polymargin.report.labels import suspects_page
         from polymargin.selection.labels import clean_and_refit, suspect_labels
 
-        for option, path in (("--out", out), ("--report", report)):
-            if path is not None:
-                check_writable(path, option)
-        if out is not None and format_of(out) not in predicting.WRITERS:
-            raise ValueError(f"--out {out}: suspects are written as {', '.join(predicting.WRITERS)}.")
-        if report is not None and report.suffix.lower() not in (".html", ".htm"):
-            raise Misuse(f"--report writes a page: its name must end in .html, got {report.name!r}.")
         reading = Reading(file_format, sep, decimal, encoding, tuple(na or ()), tuple(categorical or ()))
         job = training.read_job(
             data,

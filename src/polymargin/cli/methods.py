@@ -26,15 +26,12 @@ from polymargin import (
     SparseSVCCV,
     make_cost_scorer,
 )
-from polymargin.cli.names import CostsIn, Kernel, Method, Misuse
+from polymargin.cli.names import DEFAULT_BUDGET, CostsIn, Kernel, Method, Misuse
 
 MANY_ROWS = 5_000
 """Rows beyond which the machine of Lee, Lin & Wahba is given landmarks: its kernel matrix would have gigabytes."""
 
 LANDMARKS = 500
-DEFAULT_BUDGET = "45s"
-"""For choosing settings and the fit with them; with reading and judging a person waits about a minute."""
-
 AT_ONCE = min(os.cpu_count() or 1, 4)
 """Settings that a budgeted search tries at once."""
 
@@ -65,7 +62,7 @@ class Choice:
     probabilities : whether the classifier is to have probabilities, which costs in the decisions need.
     sets : probability that sets of classes are to hold the true one with; None for no sets.
     seed : draws landmarks and folds.
-    budget : time for tuning, "60s" for example; None for a method's own search where rows are few.
+    budget : time, "60s" for example; None for a method's own search where rows are few.
     """
 
     method: Method
@@ -135,6 +132,11 @@ class Choice:
             return PredictionSetClassifier(machine, coverage=self.sets, cost_matrix=self.costs_of_decisions)
         return ProbabilityClassifier(machine, cost_matrix=self.costs_of_decisions)
 
+    def budget_for(self, n_rows: int, *, tune: bool) -> str | None:
+        """Return the time for all that a command does: as given, or what is usual where a search may take long."""
+        searches = self.tunes_itself or (tune and n_rows > SEARCHED_ROWS)
+        return DEFAULT_BUDGET if self.budget is None and searches else self.budget
+
     @property
     def tunes_itself(self) -> bool:
         """Whether the settings are chosen without being asked to."""
@@ -173,7 +175,10 @@ class Choice:
                 assert_never(unknown)
 
     def search(self, X: Any, observer: Any = None) -> Any:
-        """Return the classifier within the search that tunes it, for prepared rows X."""
+        """Return the classifier within the search that tunes it, for prepared rows X.
+
+        A search within a budget has all of it; whoever judges or saves as well gives it less.
+        """
         if self.C is not None:
             raise Misuse(f"--tune chooses C itself, leave --C out; got {self.C:g}.")
         n_rows = X.shape[0]

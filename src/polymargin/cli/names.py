@@ -34,6 +34,9 @@ class Kernel(StrEnum):
     rbf = "rbf"
 
 
+DEFAULT_BUDGET = "50s"
+"""Time of a command that searches, from its first moment to its last: a person waits less than a minute."""
+
 FORMATS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -49,6 +52,12 @@ FORMATS = {
     ".xls": "excel",
 }
 """Formats of files by their endings."""
+
+TABLES = ("csv", "tsv", "excel", "parquet")
+"""Formats that predictions can be written in."""
+
+PAGES = (".html", ".htm")
+"""Endings of pages."""
 
 
 class Misuse(ValueError):

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from polymargin.cli._terminal import one_line_errors, results, working
+from polymargin.cli.given import check_file, check_inputs, check_table, format_of
 from polymargin.cli.names import Misuse
 from polymargin.cli.options import CostColumns, Costs, Data, Debug, Decimal, Encoding, Format, Model, Na, Sep
 
@@ -43,14 +44,13 @@ def predict(
         ]
         if len(given) + reject > 1:
             raise Misuse("--costs, --cost-columns and --reject exclude each other.")
+        check_table(out, "predictions")
+        check_file(model, "a saved model")
+        check_inputs(data, file_format=file_format)
         from polymargin.cli import predicting
-        from polymargin.cli.tables import Reading, format_of
-        from polymargin.files import check_writable, write_atomically
+        from polymargin.cli.tables import Reading
+        from polymargin.files import write_atomically
 
-        if out is not None:
-            check_writable(out, "--out")
-            if format_of(out) not in predicting.WRITERS:
-                raise ValueError(f"--out {out}: predictions are written as {', '.join(predicting.WRITERS)}.")
         classifier, columns, _ = predicting.load_model(model)
         if reject and not hasattr(classifier[-1], "threshold_"):
             raise ValueError(f"--reject: {model} has no rejection threshold; fit it with --reject.")

@@ -11,6 +11,7 @@ import pandas as pd
 from polymargin import Decider, persistence
 from polymargin.cli.columns import Columns, read_columns
 from polymargin.cli.costs import read_costs, read_row_costs
+from polymargin.cli.given import check_file
 from polymargin.cli.methods import machine_of
 from polymargin.cli.names import Misuse
 from polymargin.cli.summary import plain_predictions
@@ -22,10 +23,7 @@ SET_SEPARATOR = " | "
 
 def load_model(path: Path) -> tuple[Any, Columns, dict[str, Any]]:
     """Read a saved model; return the pipeline, its columns and all that is known about it."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, not a saved model.")
-    if not path.exists():
-        raise ValueError(f"{path} does not exist.")
+    check_file(path, "a saved model")
     saved = persistence.load(path)
     columns = read_columns(saved.metadata, path)
     return saved.model, columns, saved.metadata

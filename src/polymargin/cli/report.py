@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from polymargin.cli._terminal import one_line_errors, results, working
-from polymargin.cli.fit import check_outputs, page
+from polymargin.cli.fit import page
+from polymargin.cli.given import check_file, check_inputs, check_page
 from polymargin.cli.options import Data, Debug, Decimal, Encoding, Format, Model, Na, Sep
 
 
@@ -26,7 +27,9 @@ def report(
 ) -> None:
     """Write a self-contained page about a model: certificate, confusion, decisions, costs."""
     with one_line_errors(debug):
-        check_outputs(None, out)
+        check_page(out, "--out")
+        check_file(model, "a saved model")
+        check_inputs(data, file_format=file_format)
         import numpy as np
 
         from polymargin.cli.predicting import load_model

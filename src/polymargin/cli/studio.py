@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from polymargin.cli._terminal import Interrupted, one_line_errors, results
+from polymargin.cli.given import check_inputs
 from polymargin.cli.options import Data, Debug, Decimal, Encoding, Format, Na, Sep
 
 
@@ -22,14 +23,12 @@ def studio(
 ) -> None:
     """Work on a file in the browser: columns, costs, training, predictions; nothing leaves this machine."""
     with one_line_errors(debug):
-        if not data.is_file():
-            raise ValueError(f"{data} is a folder." if data.is_dir() else f"{data} does not exist.")
+        check_inputs(data, file_format=file_format)
         import tempfile
         from contextlib import suppress
 
-        from polymargin.cli.tables import Reading, format_of
+        from polymargin.cli.tables import Reading
 
-        format_of(data, file_format)
         try:
             from polymargin.studio.server import Studio, open_browser
         except ModuleNotFoundError as error:

@@ -13,9 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polymargin.cli import arff, libsvm, text
-from polymargin.cli.names import FORMATS, Misuse, Problems
-
-COMPRESSIONS = (".gz", ".bz2")
+from polymargin.cli.given import check_file, format_of
+from polymargin.cli.names import Misuse, Problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +62,6 @@ class Rows:
         return not isinstance(self.X, pd.DataFrame)
 
 
-def format_of(path: Path, given: str | None = None) -> str:
-    """Return the format of a file, by its ending unless `given`.
-
-    >>> format_of(Path("a.CSV.gz")), format_of(Path("letter.scale"), "libsvm")
-    ('csv', 'libsvm')
-    """
-    if given is not None:
-        if given not in FORMATS.values():
-            raise Misuse(f"--format must be one of {', '.join(dict.fromkeys(FORMATS.values()))}, got {given!r}.")
-        return given
-    name = path.name.lower()
-    for compression in COMPRESSIONS:
-        name = name.removesuffix(compression)
-    suffix = Path(name).suffix
-    if suffix not in FORMATS:
-        raise ValueError(
-            f"{path}: the ending {suffix or '(none)'} tells no format; known are {', '.join(FORMATS)}, or give "
-            "--format."
-        )
-    return FORMATS[suffix]
-
-
 def read_rows(
     path: Path,
     *,
@@ -104,10 +81,7 @@ def read_rows(
     need_target : whether a table without the target is an error.
     """
     reading = reading or Reading()
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, not a file of data.")
-    if not path.exists():
-        raise ValueError(f"{path} does not exist.")
+    check_file(path, "a file of data")
     kind = format_of(path, reading.file_format)
     if path.is_file() and path.stat().st_size == 0:
         raise ValueError(f"{path} is empty.")

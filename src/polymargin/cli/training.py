@@ -6,8 +6,9 @@ final = refitted(trained, job)
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,17 +20,25 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from polymargin import BudgetSearch, RejectOptionClassifier, RobustSearch
+from polymargin.cli.clock import Clock
 from polymargin.cli.columns import Columns
 from polymargin.cli.costs import cost_columns_of, read_row_costs, where_wrong
-from polymargin.cli.methods import Choice, tuned
-from polymargin.cli.names import Misuse
+from polymargin.cli.estimates import Estimate, estimate
+from polymargin.cli.methods import Choice, machine_of, tuned
 from polymargin.cli.tables import Reading, Rows, check_classes, read_rows
 from polymargin.selection.budget import Trial
+from polymargin.selection.spending import GROWTH
 
 Part = tuple[Any, NDArray]
 
 MEMORY = 8e9
 """Bytes that the prepared columns may take; several copies of them are needed."""
+
+JUDGING = 0.1
+"""Part of a budget for judging, saving and writing a page."""
+
+AGAIN = 0.25
+"""Part of a budget for fitting again: to all rows, for probabilities, or for a threshold of rejection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,7 @@ class Trained:
     seconds : that it took.
     n_rows : that the classifier was fitted to.
     choice : of the method, and of how it is used.
+    last_seconds : of `seconds`, those of the last fit alone.
     """
 
     model: Pipeline
@@ -86,6 +96,7 @@ class Trained:
     seconds: float
     n_rows: int
     choice: Choice
+    last_seconds: float = 0.0
 
     @property
     def is_complete(self) -> bool:
@@ -176,27 +187,47 @@ def train(
     tune: bool = False,
     reject: bool = False,
     scale: bool = True,
+    clock: Clock | None = None,
+    again: bool = False,
+    foreseen: Callable[[Estimate], None] | None = None,
     observer: Callable[[Trial], None] | None = None,
     started_search: Callable[[Any, Pipeline], None] | None = None,
 ) -> Trained:
     """Fit preparation and classifier to the training rows.
 
-    `observer` sees every trial of a budgeted search; `started_search` is given the search and the preparation
-    before it begins, so that whoever ends it early has its best model so far.
+    Parameters
+    ----------
+    job, choice : rows, and what is to be fitted to them.
+    tune, reject, scale : as the command line has them.
+    clock : of the whole command, which leaves time for judging and, where it will be fitted `again`, for that;
+        None where the budget of the choice is that of the training alone.
+    foreseen : is told what it will take before it begins.
+    observer : sees every trial of a budgeted search.
+    started_search : is given the search and the preparation before it begins, so that whoever ends it early has
+        its best model so far.
     """
     X, y = job.train
     priced = _priced(choice, job, "train")
     started = time.perf_counter()
+    clock = clock or Clock.of(choice.budget_for(len(y), tune=tune))
     prepare = job.columns.preprocessing(scale=scale)
     features = X if isinstance(prepare, str) else prepare.fit_transform(X, y)
     model = Pipeline([("prepare", prepare), ("classify", choice.classifier(len(y)))])
     search = None
+    twice = again or reject or choice.is_probable
+    allowed = clock.part(1.0 - JUDGING - AGAIN * twice)
     if tune or choice.tunes_itself:
-        search = choice.search(features, observer)
+        within = replace(choice, budget=None if np.isinf(allowed) else f"{allowed:.3f}s")
+        search = within.search(features, observer)
         model.steps[-1] = ("classify", search)
         if started_search is not None:
             started_search(search, model)
-    model.steps[-1][1].fit(features, y, **priced)
+    if foreseen is not None:
+        foreseen(estimate(model[-1], features, y, clock.left))
+    with time_limit(model[-1], allowed):
+        model[-1].fit(features, y, **priced)
+    last = getattr(search, "refit_time_", time.perf_counter() - started)
+    began_again = time.perf_counter()
     if choice.is_probable:
         # As with rejection, what is left out is rows: the choice of the settings is made.
         probable = choice.with_probabilities(clone(tuned(model[-1])))
@@ -208,7 +239,24 @@ def train(
     elif isinstance(search, (RobustSearch, BudgetSearch)):
         # Searches of single families have a section in the report; of these the winner is enough.
         model.steps[-1] = ("classify", search.best_estimator_)
-    return Trained(model, search, time.perf_counter() - started, getattr(search, "n_rows_", len(y)), choice)
+    if choice.is_probable or reject:
+        last = time.perf_counter() - began_again
+    n_rows = getattr(search, "n_rows_", len(y))
+    return Trained(model, search, time.perf_counter() - started, n_rows, choice, last)
+
+
+@contextmanager
+def time_limit(classifier: Any, seconds: float) -> Iterator[None]:
+    """Let a classifier that knows a time limit end within so many seconds; its parameters stay as they are."""
+    own = classifier.get_params(deep=False)
+    if "time_limit" not in own or np.isinf(seconds):
+        yield
+        return
+    classifier.set_params(time_limit=seconds)
+    try:
+        yield
+    finally:
+        classifier.set_params(time_limit=own["time_limit"])
 
 
 def _priced(choice: Choice, job: Job, part: Literal["train", "everything"]) -> dict[str, Any]:
@@ -226,27 +274,28 @@ def held_out_costs(job: Job) -> NDArray[np.float64] | None:
     return where_wrong(job.row_costs.held_out, job.held_out[1], job.classes)
 
 
-def refitted(trained: Trained, job: Job) -> Trained:
-    """Return the same settings fitted to all rows of the file: what is to be used once the error is measured."""
+def seconds_again(trained: Trained, job: Job) -> float:
+    """Return the seconds that fitting to all rows of the file is expected to take."""
+    return trained.last_seconds * (len(job.everything[1]) / trained.n_rows) ** GROWTH
+
+
+def refitted(trained: Trained, job: Job, seconds: float = np.inf) -> Trained | None:
+    """Return the same settings fitted to all rows of the file: what is to be used once the error is measured.
+
+    None where this does not end within so many `seconds`: the model that was judged is then the better one.
+    """
     X, y = job.everything
+    if seconds_again(trained, job) > seconds:
+        return None
     started = time.perf_counter()
     model = clone(Pipeline([*trained.model.steps[:-1], ("classify", tuned(trained.model[-1]))]))
     # step by step: a pipeline passes costs of rows on only where scikit-learn's routing is switched on
     features = X if isinstance(model[0], str) else model[0].fit_transform(X, y)
-    model[-1].fit(features, y, **_priced(trained.choice, job, "everything"))
+    with time_limit(model[-1], seconds):
+        model[-1].fit(features, y, **_priced(trained.choice, job, "everything"))
+    if machine_of(trained.model).converged_ and not machine_of(model).converged_:
+        return None
     return Trained(model, trained.search, time.perf_counter() - started, len(y), trained.choice)
-
-
-def check_share(test_size: float | None, test: Path | None, report: Path | None) -> float:
-    """Return the share of rows to hold out, or refuse options that do not go together."""
-    if test_size is not None and test is not None:
-        raise Misuse("--test-size and --test exclude each other.")
-    share = 0.25 if test_size is None else test_size
-    if not 0.0 <= share < 1.0:
-        raise Misuse(f"--test-size must be a share from 0 to below 1, got {share:g}.")
-    if share == 0.0 and test is None and report is not None:
-        raise Misuse("--report needs held-out rows, give --test or a --test-size above 0.")
-    return share
 
 
 def describe_settings(search: Any) -> str:

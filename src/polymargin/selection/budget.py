@@ -2,33 +2,32 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid, StratifiedKFold
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from polymargin.arguments import RandomState
-from polymargin.checks import check_integer
+from polymargin.checks import check_integer, check_seed
 from polymargin.costs import resolve_row_costs
 from polymargin.estimators.parts import OUTCOME
 from polymargin.selection.results import cv_results
 from polymargin.selection.scoring import CostScorer
-from polymargin.selection.spending import Budget, parse_seconds
+from polymargin.selection.spending import GROWN, Budget
+from polymargin.selection.subsamples import MOST_JUDGES, Data, Examination, Subsamples
 from polymargin.selection.trials import FOLDS, Tally, Trial, averaged, ranked, spread_of_folds
 from polymargin.solvers.watch import Watch
-
-__all__ = ["BudgetSearch", "Trial", "parse_seconds"]
 
 KEPT = 1 / 3
 """Part of the settings that goes on to the next round, which has three times as many rows."""
@@ -36,11 +35,11 @@ KEPT = 1 / 3
 REPEATS = 4
 """Divisions into folds by which the best settings are judged once all rows take part."""
 
-LEAST_PER_CLASS = 2 * FOLDS
-"""Rows of every class that take part from the first round on, where there are as many."""
+FIRST_ROUND = 0.3
+"""Part of a budget after which a round on few rows ends: more rows then tell more than more settings."""
 
-GROWN = 1.5
-"""How many times the rows of the last fit must be possible for another one to be worth it."""
+FEWEST = 8
+"""Settings that such a round tries whatever it takes."""
 
 RACED = 0.2
 """Part of a budget beyond which a round is a race, in which settings that begin badly fall out."""
@@ -49,13 +48,14 @@ RACED = 0.2
 class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Search for the settings of a classifier while a budget lasts.
 
-    All settings are judged by cross-validation on a few hundred rows, the best third of them on three times as
-    many, and so on while the budget lasts; then the best is fitted to all rows, or to as many as the rest of the
-    budget is estimated to allow. Where these are not all, the quickest of the settings that are as good as the
-    best within its standard error is taken. Where a round would take a good part of the budget it is a race: after
-    the first fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each other,
-    the more so the noisier they are: with few rows the best of many scores is often a lucky one. Whenever the
-    budget ends, or the search is interrupted, `best_estimator_` is the best fitted model so far, with its own
+    All settings are fitted to a few hundred rows and judged by a third of all, which take no part in that; the
+    best third of the settings is fitted to three times as many, and so on while the budget lasts, at last by
+    cross-validation on all rows. Then the best is fitted to all of them, or to as many as the rest of the budget
+    is estimated to allow. Where these are not all, the quickest of the settings that are as good as the best
+    within its standard error is taken. Where cross-validation would take a good part of the budget it is a race:
+    after the first fold the worse half of the settings falls out. Scores of neighbours on the grid tell of each
+    other, the more so the noisier they are: with few rows the best of many scores is often a lucky one. Whenever
+    the budget ends, or the search is interrupted, `best_estimator_` is the best fitted model so far, with its own
     certificate.
 
     Parameters
@@ -94,6 +94,8 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     trials_ : list of Trial, in the order of time
     n_rows_ : int
         Rows that `best_estimator_` was fitted to.
+    refit_time_ : float
+        Seconds that the fit of `best_estimator_` to these rows took; 0 where it is of the search itself.
     complete_ : bool
         Whether the best of all settings was fitted to all rows.
     classes_ : ndarray of shape (n_classes,)
@@ -153,31 +155,34 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         if costs is not None:
             costs = resolve_row_costs(costs, np.searchsorted(self.classes_, y), self.classes_)
-        data = _Data(X, y, costs)
+        data = Data(X, y, costs)
         self.trials_: list[Trial] = []
         self.complete_ = False
+        self.refit_time_ = 0.0
         grid = settings = list(ParameterGrid(self.param_grid))
-        rng = check_random_state(self.random_state)
+        rng = check_seed("random_state", self.random_state)
         # In random order what an early end has seen is spread over the grid.
         settings = [settings[at] for at in rng.permutation(len(settings))]
-        order = _order(y, rng)
+        samples = Subsamples.of(y, first_rows, rng)
         seed = int(rng.randint(2**31 - 1))
-        for size in _sizes(first_rows, y):
-            rows = np.sort(order[:size])
-            judged, is_whole = self._round(settings, data, rows, seed, budget, race=True)
+        for size, following in zip(samples.sizes, [*samples.sizes[1:], None], strict=True):
+            until = 1.0 if following is None else budget.spent_share + FIRST_ROUND
+            examinations = samples.examinations(size, seed)
+            judged, is_whole = self._round(settings, data, examinations, budget, race=True, until=until)
             judged = ranked(judged, grid)
             if not is_whole:
                 break
-            if size == len(y):
-                judged = self._repeat(judged, grid, data, seed, budget)
+            if following is None:
+                judged = self._repeat(judged, grid, data, samples, seed, budget)
                 break
             settings = [trial.params for trial in judged[: int(np.ceil(KEPT * len(judged)))]]
-            while len(settings) > 1 and not budget.affords(FOLDS * len(settings), judged, _next(size, y)):
+            fits = samples.fits(following)
+            while len(settings) > 1 and not budget.affords(fits * len(settings), self.trials_, following):
                 settings.pop()
             if len(settings) == 1:
                 break
         best = judged[0] if is_whole else self.best_trial_
-        self._last_fits(self._soonest_of_equals(best, judged, budget, len(y)), data, order, budget)
+        self._last_fits(self._soonest_of_equals(best, judged, budget, len(y)), data, samples.order, budget)
         return self
 
     def _soonest_of_equals(self, best: Trial, judged: list[Trial], budget: Budget, n_rows: int) -> Trial:
@@ -192,19 +197,26 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return max([best, *equals], key=lambda one: budget.rows_allowed(self.trials_, one, n_rows))
 
     def _repeat(
-        self, judged: list[Trial], grid: list[dict[str, Any]], data: "_Data", seed: int, budget: Budget
+        self,
+        judged: list[Trial],
+        grid: list[dict[str, Any]],
+        data: Data,
+        samples: Subsamples,
+        seed: int,
+        budget: Budget,
     ) -> list[Trial]:
         """Judge the best settings on all rows by other folds as well: with few rows one division is much luck.
 
         Return them, the best first.
         """
-        everyone = np.arange(len(data.y))
+        n_rows = len(data.y)
         best, others = judged[: int(np.ceil(KEPT * len(judged)))], judged[int(np.ceil(KEPT * len(judged))) :]
         for number in range(1, REPEATS):
-            if len(best) == 1 or not budget.affords(FOLDS * len(best), best, best[0].n_rows):
+            if len(best) == 1 or not budget.affords(FOLDS * len(best), best, n_rows):
                 break
             settings = [trial.params for trial in best]
-            again, is_whole = self._round(settings, data, everyone, seed + number, budget, race=False)
+            folds = samples.examinations(n_rows, seed + number)
+            again, is_whole = self._round(settings, data, folds, budget, race=False)
             if not is_whole:
                 break
             best = [averaged(old, new, number) for old, new in zip(best, again, strict=True)]
@@ -217,53 +229,56 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _round(
         self,
         settings: list[dict[str, Any]],
-        data: "_Data",
-        rows: NDArray[np.intp],
-        seed: int,
+        data: Data,
+        examinations: Iterable[Examination],
         budget: Budget,
         *,
         race: bool,
+        until: float = 1.0,
     ) -> tuple[list[Trial], bool]:
-        """Judge settings on some rows, fold by fold, while the budget lasts; tell whether it did.
+        """Judge settings by one examination after the other while the budget lasts; tell whether it did.
 
-        In a `race` that is long, the better half goes on after the first fold and a third after the second.
+        In a `race` that is long, the better half goes on after the first fold and a third after the second. Once
+        the part `until` of the budget is spent, no further settings are begun.
         """
-        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
         tallies = [Tally(params) for params in settings]
         running = tallies
         with warnings.catch_warnings():
             # A class may have fewer rows than there are folds, and a rough fit need not converge.
             warnings.simplefilter("ignore")
-            for number, (train, test) in enumerate(folds.split(rows, data.y[rows]), start=1):
-                parts = data.part(rows[train]), data.part(rows[test])
+            for number, examination in enumerate(examinations, start=1):
+                train, judges = data.part(examination.train), [data.part(rows) for rows in examination.judges]
+                n_rows = len(train.y)
                 for begin in range(0, len(running), budget.n_at_once):
+                    seen = [tally.trial for tally in tallies if tally.scores]
+                    if begin >= FEWEST and budget.spent_share >= until:
+                        return seen, True
                     if self.trials_ and budget.searched():
-                        seen = [tally.trial for tally in tallies if tally.scores]
                         return [trial for trial in seen if trial.folds >= number - 1 or number == 1], False
                     batch = running[begin : begin + budget.n_at_once]
-                    judged = self._judged(batch, *parts, budget)
-                    for tally, (model, score, seconds) in zip(batch, judged, strict=True):
-                        budget.count(len(train))
-                        tally.add(len(train), score, seconds)
+                    judged = self._judged(batch, train, judges, budget)
+                    for tally, (model, scores, seconds) in zip(batch, judged, strict=True):
+                        budget.count(n_rows)
+                        tally.add(n_rows, scores, seconds)
                         self._note(tally, model)
                 trials = [tally.trial for tally in tallies]
-                left = (FOLDS - number) * len(running)
-                if race and number <= 2 and budget.share_of(left, trials, len(train)) > RACED:
+                left = (FOLDS - trials[0].folds) * len(running)
+                if race and number <= 2 and budget.share_of(left, trials, n_rows) > RACED:
                     share = 1 / 2 if number == 1 else KEPT
                     most = max(int(np.ceil(share * len(tallies))), 1)
                     running = sorted(running, key=lambda tally: -tally.trial.score)[:most]
         return [tally.trial for tally in tallies], True
 
     def _judged(
-        self, batch: list[Tally], train: "_Data", test: "_Data", budget: Budget
-    ) -> list[tuple[Any, float, float]]:
-        """Return model, score and seconds of settings on one fold, several at once in threads."""
+        self, batch: list[Tally], train: Data, judges: list[Data], budget: Budget
+    ) -> list[tuple[Any, list[float], float]]:
+        """Return model, scores and seconds of settings, several at once in threads."""
 
-        def judge(params: dict[str, Any]) -> tuple[Any, float, float]:
+        def judge(params: dict[str, Any]) -> tuple[Any, list[float], float]:
             started = time.perf_counter()
             model = self._fitted(params, train, budget, is_last=False)
             seconds = time.perf_counter() - started
-            return model, self._score(model, test), seconds
+            return model, [float(self._score(model, part)) for part in judges], seconds
 
         if len(batch) == 1:
             return [judge(batch[0].params)]
@@ -277,17 +292,20 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _note(self, tally: Tally, model: Any) -> None:
         """Take in what a fold says of a setting: in the list of trials, and as the best so far."""
-        trial = tally.trial
+        trial, is_first = tally.trial, not self.trials_
         if tally.place is None:
             tally.place = len(self.trials_)
             self.trials_.append(trial)
         else:
             self.trials_[tally.place] = trial
-        self._keep_if_best(model, trial)
+        # more rows stand above a better score, unless time ended their fit
+        is_whole = is_first or getattr(model, "converged_", True) or trial.score >= self.best_trial_.score
+        if is_first or (is_whole and _standing(trial) > _standing(self.best_trial_)):
+            self._adopt(model, trial, trial.n_rows)
         if self.observer is not None:
             self.observer(trial)
 
-    def _fitted(self, params: dict[str, Any], data: "_Data", budget: Budget, *, is_last: bool) -> Any:
+    def _fitted(self, params: dict[str, Any], data: Data, budget: Budget, *, is_last: bool) -> Any:
         """Fit a setting; where the estimator knows a time limit, within what is left of the search or of all."""
         model = clone(self.estimator).set_params(**params)
         own = model.get_params(deep=False)
@@ -296,18 +314,11 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         model.fit(data.X, data.y, **data.priced)
         return model.set_params(time_limit=own["time_limit"]) if "time_limit" in own else model
 
-    def _score(self, model: Any, data: "_Data") -> float:
+    def _score(self, model: Any, data: Data) -> float:
         if self.scoring is None and data.costs is None:
             return model.score(data.X, data.y)
         scoring = CostScorer(None, self.classes_) if self.scoring is None else self.scoring
         return scoring(model, data.X, data.y, **data.priced)
-
-    def _keep_if_best(self, model: Any, trial: Trial) -> None:
-        """Remember the best of the round with the most rows so far, among those judged by the most folds."""
-        is_first = len(self.trials_) == 1 and trial.folds == 1
-        best = None if is_first else self.best_trial_
-        if best is None or _standing(trial) > _standing(best):
-            self._adopt(model, trial, trial.n_rows)
 
     def _adopt(self, model: Any, trial: Trial, n_rows: int) -> None:
         self.best_estimator_, self.best_trial_, self.n_rows_ = model, trial, n_rows
@@ -341,7 +352,7 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _is_last(self, at: int) -> bool:
         return all(later.params != self.trials_[at].params for later in self.trials_[at + 1 :])
 
-    def _last_fits(self, trial: Trial, data: "_Data", order: NDArray[np.intp], budget: Budget) -> None:
+    def _last_fits(self, trial: Trial, data: Data, order: NDArray[np.intp], budget: Budget) -> None:
         """Fit the best setting to all rows, or to more and more of them as the rest of the budget allows.
 
         How the time grows with the rows is known better after each fit.
@@ -358,13 +369,19 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             started = time.perf_counter()
             model = self._fitted(trial.params, data.part(rows), budget, is_last=True)
             budget.count(len(rows))
-            if last is trial or getattr(model, "converged_", True):
+            latest = data.part(order[:size][-MOST_JUDGES:])
+            if getattr(model, "converged_", True) or (last is trial and self._is_as_good(model, latest)):
                 self._adopt(model, trial, len(rows))
+                self.refit_time_ = time.perf_counter() - started
                 self.complete_ = size == n
             if size == n:
                 return
             last = replace(trial, n_rows=len(rows), seconds=time.perf_counter() - started)
             seen.append(last)
+
+    def _is_as_good(self, model: Any, part: Data) -> bool:
+        """Whether a model that time cut short fits its own rows as well as the best so far, which knew fewer."""
+        return self._score(model, part) >= self._score(self.best_estimator_, part)
 
     @available_if(lambda self: hasattr(self.estimator, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -391,49 +408,3 @@ class BudgetSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 def _standing(trial: Trial) -> tuple[int, int, float]:
     """Return what one trial is ahead of another by: rows first, then folds, then the score."""
     return trial.n_rows, trial.folds, trial.score
-
-
-@dataclass(frozen=True, slots=True)
-class _Data:
-    """Rows, their classes and, where given, their costs."""
-
-    X: Any
-    y: NDArray
-    costs: NDArray[np.float64] | None
-
-    @property
-    def priced(self) -> dict[str, Any]:
-        """The costs as a keyword of `fit` and of scorers."""
-        return {} if self.costs is None else {"costs": self.costs}
-
-    def part(self, rows: NDArray[np.intp]) -> "_Data":
-        """Return some rows."""
-        costs = None if self.costs is None else self.costs[rows]
-        return _Data(_safe_indexing(self.X, rows), self.y[rows], costs)
-
-
-def _sizes(first: int, y: NDArray) -> list[int]:
-    """Return the numbers of rows of the rounds: three times as many each, the last one all."""
-    sizes = [min(max(first, _first_rows_of_classes(y)), len(y))]
-    while sizes[-1] < len(y):
-        sizes.append(_next(sizes[-1], y))
-    return sizes
-
-
-def _next(size: int, y: NDArray) -> int:
-    return len(y) if 3 * size > 0.67 * len(y) else 3 * size
-
-
-def _first_rows_of_classes(y: NDArray) -> int:
-    return int(np.minimum(np.unique(y, return_counts=True)[1], LEAST_PER_CLASS).sum())
-
-
-def _order(y: NDArray, rng: np.random.RandomState) -> NDArray[np.intp]:
-    """Return an order of the rows whose beginnings have the classes in proportion, and some rows of each."""
-    _, labels, counts = np.unique(y, return_inverse=True, return_counts=True)
-    shuffled = rng.permutation(len(y))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    rank = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
-    sizes = np.repeat(counts, counts)
-    place = np.where(rank < LEAST_PER_CLASS, -1.0, (rank + 0.5) / sizes)
-    return by_class[np.argsort(place, kind="stable")]

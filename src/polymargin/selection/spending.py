@@ -1,6 +1,5 @@
 """Budgets: what may be spent, of seconds or of rows given to fits, and what has been."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,31 +9,23 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from polymargin.checks import check_real
+from polymargin.selection.seconds import parse_seconds
 from polymargin.solvers.contract import Settings
 
 GROWTH = 2.0
-"""Exponent by which the time of a fit is taken to grow with the rows where that was not seen yet."""
+"""Exponent by which the time of a fit grows with the rows at worst, for a last fit where nothing was seen."""
+
+LIKELY_GROWTH = 1.5
+"""The same as it mostly is, for rounds of a search, which may be broken off."""
+
+GROWN = 1.5
+"""How many times as many rows make a difference to the time of a fit."""
 
 FINAL_SHARE = 0.4
 """Part of a budget that is kept for the last fit."""
 
 SHORTEST = 0.1
 """Seconds that a last fit gets where a budget is spent."""
-
-_SECONDS = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)\s*")
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-
-def parse_seconds(text: str) -> float:
-    """Return the seconds that a text such as "60s", "5m" or "1.5h" stands for.
-
-    >>> parse_seconds("60s"), parse_seconds("1.5 h")
-    (60.0, 5400.0)
-    """
-    match = _SECONDS.fullmatch(text)
-    if match is None or float(match[1]) == 0.0:
-        raise ValueError(f"budget must be a time above zero such as 60s, 5m or 1h, got {text!r}.")
-    return float(match[1]) * _UNITS[match[2]]
 
 
 class Seen(Protocol):
@@ -96,7 +87,7 @@ class Budget:
 
     def searched(self) -> bool:
         """Tell whether the search has had its part, so that the rest is for the last fit."""
-        return self._spent_share() >= 1.0 - FINAL_SHARE
+        return self.spent_share >= 1.0 - FINAL_SHARE
 
     @property
     def seconds_of_search(self) -> float:
@@ -124,32 +115,49 @@ class Budget:
         """Return settings with which the last fit ends with the budget, or a moment later."""
         return _ending(settings, max(self.seconds_left, SHORTEST))
 
-    def _spent_share(self) -> float:
+    @property
+    def spent_share(self) -> float:
+        """Part of the budget that has been spent."""
         return max(
             1.0 - self.seconds_left / self.seconds if np.isfinite(self.seconds) else 0.0, self.counted / self.rows
         )
 
     def affords(self, n_fits: int, trials: Sequence[Seen], n_rows: int) -> bool:
         """Tell whether so many more fits to so many rows leave enough for the last one."""
-        return self._spent_share() + self.share_of(n_fits, trials, n_rows) <= 1.0 - FINAL_SHARE
+        return self.spent_share + self.share_of(n_fits, trials, n_rows) <= 1.0 - FINAL_SHARE
 
     def share_of(self, n_fits: int, trials: Sequence[Seen], n_rows: int) -> float:
         """Return the part of the whole budget that so many fits to so many rows will take, by `trials`."""
-        seconds = float(np.mean([trial.seconds for trial in trials]))
-        expected = n_fits * seconds * (n_rows / trials[0].n_rows) ** GROWTH / self.n_at_once
+        last = [trial for trial in trials if trial.n_rows == trials[-1].n_rows]
+        seconds = float(np.mean([trial.seconds for trial in last]))
+        expected = (
+            n_fits * seconds * (n_rows / last[0].n_rows) ** growth_of(trials, LIKELY_GROWTH) / self.n_at_once
+        )
         return max(expected / self.seconds, n_fits * n_rows / self.rows)
 
     def rows_allowed(self, trials: Sequence[Seen], best: Seen, n_rows: int) -> int:
         """Return how many rows the last fit may have, by how the time grew with the rows so far."""
         if np.isfinite(self.rows):
             return int(min(n_rows, max(0, self.rows_left)))
-        seen = [(trial.n_rows, trial.seconds) for trial in trials if trial.params == best.params]
-        growth = GROWTH
-        if len(seen) > 1 and seen[-1][0] > 1.5 * seen[0][0]:
-            measured = np.log(seen[-1][1] / seen[0][1]) / np.log(seen[-1][0] / seen[0][0])
-            growth = float(np.clip(measured, 1.0, 3.0))
+        growth = growth_of([trial for trial in trials if trial.params == best.params])
         allowed = best.n_rows * (max(self.seconds_left, 0.0) / best.seconds) ** (1.0 / growth)
         return int(min(n_rows, allowed))
+
+
+def growth_of(trials: Sequence[Seen], unseen: float = GROWTH) -> float:
+    """Return the exponent by which the time of a fit grows with its rows, by settings that were tried twice.
+
+    Of each setting the trials with the fewest and the most rows count; `unseen` where there are no two.
+    """
+    ends: dict[str, list[Seen]] = {}
+    for trial in sorted(trials, key=lambda trial: trial.n_rows):
+        ends.setdefault(repr(trial.params), []).append(trial)
+    grown = [(of[0], of[-1]) for of in ends.values() if of[-1].n_rows > GROWN * of[0].n_rows]
+    if not grown:
+        return unseen
+    seconds = sum(last.seconds for _, last in grown) / max(sum(first.seconds for first, _ in grown), 1e-9)
+    rows = sum(last.n_rows for _, last in grown) / sum(first.n_rows for first, _ in grown)
+    return float(np.clip(np.log(seconds) / np.log(rows), 1.0, 3.0))
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ class Trial:
     score : mean over the folds; greater is better.
     error : standard error of that mean.
     seconds : that one fit took on average.
-    folds : by which it was judged so far.
+    folds : parts of rows by which it was judged so far.
     """
 
     params: dict[str, Any]
@@ -43,10 +43,10 @@ class Tally:
     seconds: list[float] = field(default_factory=list)
     place: int | None = None
 
-    def add(self, n_rows: int, score: float, seconds: float) -> None:
-        """Count a fold."""
+    def add(self, n_rows: int, scores: list[float], seconds: float) -> None:
+        """Count a fit, and what it scored on each part of the rows that judged it."""
         self.n_rows = max(n_rows, self.n_rows)
-        self.scores.append(float(score))
+        self.scores.extend(scores)
         self.seconds.append(seconds)
 
     @property

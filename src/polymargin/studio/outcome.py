@@ -127,7 +127,7 @@ class Outcome:
 
     def model(self) -> bytes:
         """Return the model, fitted again to all rows, as the file that `polymargin predict` takes."""
-        final = training.refitted(self.trained, self.job) if self.trained.is_complete else self.trained
+        final = (training.refitted(self.trained, self.job) if self.trained.is_complete else None) or self.trained
         metadata = {
             "target": self.plan.target,
             "columns": self.job.columns.to_dict(),

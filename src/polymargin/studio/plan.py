@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.cli.methods import DEFAULT_BUDGET, Choice
-from polymargin.cli.names import Method
+from polymargin.cli.methods import Choice
+from polymargin.cli.names import DEFAULT_BUDGET, CostsIn, Method
 from polymargin.cli.tables import Reading
 from polymargin.cli.training import Job, read_job
 from polymargin.costs import resolve_cost_matrix
-from polymargin.selection.budget import parse_seconds
+from polymargin.selection.seconds import parse_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ class Plan:
         )
 
     def choice(self, classes: NDArray) -> Choice:
-        """Return the method with its costs."""
+        """Return the method with its costs, which act in the decisions by probabilities."""
         costs = None
         if self.costs is not None:
             if len(self.costs) != len(classes):
                 raise ValueError(f"costs must be a table of {len(classes)} by {len(classes)} classes.")
             costs = resolve_cost_matrix(np.array(self.costs), classes, name="costs")
-        choice = Choice(self.method, costs=costs, seed=self.seed, budget=self.budget)
+        choice = Choice(self.method, costs=costs, costs_in=CostsIn.decisions, seed=self.seed, budget=self.budget)
         choice.check()
         return choice
 
@@ -111,7 +111,7 @@ class Plan:
             words.append("--tune")
             options.append(("method", str(self.method)))
         if self.costs is not None:
-            options += [("costs", "costs.csv"), ("costs-in", "training")]
+            options.append(("costs", "costs.csv"))
         options += [("test-size", None if self.share == 0.25 else f"{self.share:g}"), ("seed", self.seed or None)]
         for option in ("drop", "categorical", "numeric"):
             options += [(option, name) for name in getattr(self, option)]

@@ -72,17 +72,25 @@ export async function showRuns(chosen) {
   await openRun(wanted.number);
 }
 
+/* The page says that it is busy until everything shown is of this run; a run opened meanwhile takes over. */
 async function openRun(number) {
   run = number;
   [variables, report] = [null, ""];
   Object.assign(shown, { offset: 0, sort: null, descending: false });
-  summary = await get(`/api/runs/${run}/summary`);
   for (const row of byId("runs-table").tBodies[0].rows) row.setAttribute("aria-current", String(row.dataset.run === String(run)));
-  showSummary();
-  byId("command").textContent = summary.command;
-  byId("script").textContent = summary.script;
-  const selected = TABS.find((name) => byId(`tab-${name}`).getAttribute("aria-selected") === "true");
-  await openTab(selected ?? "summary");
+  byId("results").setAttribute("aria-busy", "true");
+  try {
+    const opened = await get(`/api/runs/${number}/summary`);
+    if (run !== number) return;
+    summary = opened;
+    showSummary();
+    byId("command").textContent = summary.command;
+    byId("script").textContent = summary.script;
+    const selected = TABS.find((name) => byId(`tab-${name}`).getAttribute("aria-selected") === "true");
+    await openTab(selected ?? "summary");
+  } finally {
+    if (run === number) byId("results").setAttribute("aria-busy", "false");
+  }
 }
 
 async function openTab(name) {

@@ -12,7 +12,8 @@ from polymargin.cli._terminal import SMALL, describe
 from polymargin.cli.methods import Choice, tuned
 from polymargin.cli.names import Method
 from polymargin.cli.training import Job, Trained
-from polymargin.selection.budget import Trial, parse_seconds
+from polymargin.selection.budget import Trial
+from polymargin.selection.seconds import parse_seconds
 from polymargin.solvers.contract import Interrupted, Record
 from polymargin.solvers.watch import Watch
 from polymargin.studio.plan import Plan

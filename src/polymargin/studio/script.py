@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from polymargin.cli.methods import machine_of
-from polymargin.cli.tables import Reading, format_of
+from polymargin import ProbabilityClassifier
+from polymargin.cli.given import format_of
+from polymargin.cli.methods import machine_of, tuned
+from polymargin.cli.tables import Reading
 from polymargin.cli.training import Job, Trained
 from polymargin.studio.plan import Plan
 
@@ -26,15 +28,16 @@ def category(value):
 
 def script(plan: Plan, job: Job, trained: Trained, path: Path) -> str:
     """Return the script."""
-    machine = machine_of(trained.model)
-    parts = [_head(path, type(machine).__name__)]
+    last, machine = trained.model[-1], machine_of(trained.model)
+    around = [last] if isinstance(last, ProbabilityClassifier) else []
+    parts = [_head(path, ", ".join(sorted(type(one).__name__ for one in (machine, *around))))]
     if job.columns.categorical:
         parts.append(CATEGORY)
-    parts += [_rows(plan, job, path), _preparation(job), _model(plan, machine, job, trained), _use(job)]
+    parts += [_rows(plan, job, path), _preparation(job), _model(plan, last, job, trained), _use(job)]
     return "".join(parts)
 
 
-def _head(path: Path, machine: str) -> str:
+def _head(path: Path, classes: str) -> str:
     return dedent(f'''\
         """What the studio did with {_plain(path.name)}."""
 
@@ -46,7 +49,7 @@ def _head(path: Path, machine: str) -> str:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-        from polymargin import {machine}
+        from polymargin import {classes}
         ''')
 
 
@@ -116,7 +119,7 @@ def _preparation(job: Job) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _model(plan: Plan, machine: Any, job: Job, trained: Trained) -> str:
+def _model(plan: Plan, classifier: Any, job: Job, trained: Trained) -> str:
     note = ""
     if not trained.is_complete:
         note = (
@@ -125,7 +128,7 @@ def _model(plan: Plan, machine: Any, job: Job, trained: Trained) -> str:
         )
     return (
         f"\n# The settings were chosen within a budget of {plan.budget}.\n{note}"
-        f"model = make_pipeline(prepare, {_call(machine)})\n"
+        f"model = make_pipeline(prepare, {_call(tuned(classifier))})\n"
         "X_train, X_test, y_train, y_test = train_test_split(\n"
         f"    X, y, test_size={plan.share!r}, stratify=y, random_state={plan.seed}\n)\n"
         "model.fit(X_train, y_train)\n"
@@ -158,4 +161,6 @@ def _call(estimator: StandardScaler | SimpleImputer | OneHotEncoder | Any) -> st
 def _value(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()!r})"
+    if hasattr(value, "get_params"):
+        return _call(value)
     return repr(value.item() if isinstance(value, np.generic) else value)
