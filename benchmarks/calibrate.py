@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -22,8 +23,8 @@ from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, weston_watkins
 from polymargin.solvers import effort
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.effort import RATES, Rates
-from polymargin.solvers.hinge.block_descent import DEFAULTS, BlockDescent
+from polymargin.solvers.effort import RATES, Kind, Rates
+from polymargin.solvers.hinge.block_descent import DEFAULTS, BlockDescent, operations_per_epoch
 
 REPEATS = 7
 SECONDS = 0.1
@@ -43,17 +44,26 @@ def per_second(run: Callable[[], float]) -> float:
 
 
 def sweep() -> Callable[[], float]:
-    """Return sweeps of block descent, whose operations it counts itself."""
-    X, y = mixture(2000, 50, 5, separation=0.5)
-    upper = (y[:, None] != np.arange(5)).astype(float)
-    problem = HingeProblem(FeatureGram(X), weston_watkins(y, upper))
+    """Return sweeps of block descent over rows so short that its steps are most of the work."""
+    return descent(n_features=5)["sweep"]
 
-    def run() -> float:
-        solution = BlockDescent().solve(problem, Settings(tol=1e-15, max_iter=20))
-        calls = RATES.seconds("call", solution.n_iter * DEFAULTS.epoch_calls)
-        return RATES.sweep * (sum(row.work or 0.0 for row in solution.trace) - calls)
 
-    return run
+def stream() -> Callable[[], float]:
+    """Return the same over rows so long that products with them are."""
+    return descent(n_features=600)["stream"]
+
+
+def descent(n_features: int, n_classes: int = 10) -> dict[Kind, Callable[[], float]]:
+    """Return sweeps of block descent that return their operations of a kind."""
+    X, y = mixture(2000, n_features, n_classes, separation=2.0 / np.sqrt(n_features))
+    problem = HingeProblem(FeatureGram(X), weston_watkins(y, (1.0 - np.eye(n_classes))[y]))
+    per_epoch = operations_per_epoch(X, n_classes, DEFAULTS)
+
+    def run(kind: Kind) -> float:
+        visits = BlockDescent().solve(problem, Settings(tol=1e-15, max_iter=20)).n_iter
+        return visits * per_epoch[kind]
+
+    return {kind: partial(run, kind) for kind in per_epoch}
 
 
 def product() -> Callable[[], float]:
@@ -108,7 +118,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="store the rates in the package")
     write = parser.parse_args().write
     with threadpool_limits(1):
-        measured = Rates(*(per_second(make()) for make in (sweep, product, factor, entry, call)))
+        measured = Rates(*(per_second(make()) for make in (sweep, stream, product, factor, entry, call)))
     print(f"{'kind':<10}{'measured':>12}{'stored':>12}{'ratio':>8}")
     for kind, rate in asdict(measured).items():
         stored = getattr(RATES, kind)

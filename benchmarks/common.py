@@ -4,6 +4,7 @@ Machines are noisy, so times mean something only as ratios to another time of th
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -44,6 +45,7 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # on Linux this has also the parent's peak
 
 
+@functools.cache
 def real_data(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Standardised rows and labels of NAME.npz (the training part where there is one), or None."""
     path = DATA / f"{name}.npz"

@@ -50,7 +50,7 @@ LARGE_ARE_QUICKER = 4.0
 """How many times the rate of factorisations, measured on some hundred rows, large ones may reach."""
 
 
-POLICY = Policy(polish_share=0.0, shortest_polish=0.0)
+POLICY = Policy(polish_share=0.0, shortest_polish=(0.0, 0.0))
 """No Newton steps beyond the tolerance, which no other method takes."""
 MEASURED_WITH = {"policy": repr(POLICY), "rules": ast.dump(ast.parse(inspect.getsource(policy))), "tol": TOL}
 

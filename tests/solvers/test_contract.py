@@ -111,3 +111,16 @@ def test_a_method_that_goes_on_keeps_its_row():
     ]
     assert [(row.work, row.predicted) for row in trace] == [(1.0, 4.0), (0.5, 2.0)]
     assert [row.primal for row in trace.scaled(2.0)] == [6.0, 3.0]
+
+
+def test_a_method_whose_primal_falls_has_hope_while_its_relative_gap_hardly_changes():
+    with Progress(Settings(tol=1e-3, work=10.0)) as progress:
+        for step in range(11):
+            progress.work = 0.25 * step
+            progress.record(primal=1.0 + 1e4 * 0.5**step, dual=1.0)
+        assert progress.history[-1].gap > 0.9
+        assert not progress.is_hopeless()
+        for step in range(11, 20):
+            progress.work = 0.25 * step
+            progress.record(primal=1.0 + 9.7 * 0.999**step, dual=1.0)
+        assert progress.is_hopeless()

@@ -24,9 +24,12 @@ common term, which is taken off the scores instead (so that a step touches only 
 
 from cython cimport floating
 from libc.math cimport fabs
+from libc.stddef cimport ptrdiff_t
 
 cdef extern from "vectors.h" nogil:
     double simplex_threshold(const double *target, double weight, int k)
+    double inner(const double *a, const double *b, ptrdiff_t m)
+    void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
 
 cdef enum:
     LONGEST_REST = 16
@@ -193,9 +196,12 @@ def sweep_dense(
             x = &X[i, 0]
             for j in range(k):
                 w = &W[j, 0]
-                total = 0.0
-                for d in range(n_features):
-                    total += w[d] * x[d]
+                if floating is double:
+                    total = inner(w, x, n_features)
+                else:
+                    total = 0.0
+                    for d in range(n_features):
+                        total += w[d] * x[d]
                 f[j] = total + shift[j]
             if centred:
                 _centre(f, k)
@@ -209,8 +215,11 @@ def sweep_dense(
                 if change[j] != 0.0:
                     total = change[j]
                     w = &W[j, 0]
-                    for d in range(n_features):
-                        w[d] += total * x[d]
+                    if floating is double:
+                        accumulate(w, total, x, n_features)
+                    else:
+                        for d in range(n_features):
+                            w[d] += total * x[d]
                     shift[j] += tau * total
     return moved
 

@@ -146,6 +146,7 @@ cdef class RelativeWorkingSet:
     cdef bint intercept
     cdef double floor
     cdef readonly double most_negative_curvature
+    cdef readonly double visits  # entries that the loops went over
 
     def __init__(self, const double[:, ::1] kernel, const double[:, ::1] lower, const double[:, ::1] upper,
                  double[:, ::1] coefficients, const double[:, ::1] gradient, bint intercept):
@@ -162,7 +163,7 @@ cdef class RelativeWorkingSet:
         self.before = np.empty((self.k + 1, self.k), dtype=np.intp)
         self.cycle, self.seen = np.empty(self.k, dtype=np.intp), np.empty(self.k, dtype=np.intp)
         self.floor = 1e-12 * max(1e-300, np.max(np.abs(self.diagonal)))
-        self.most_negative_curvature = 0.0
+        self.most_negative_curvature = self.visits = 0.0
 
     def improve(self, double reduction, Py_ssize_t max_steps):
         """Take steps until the violation has fallen by the factor `reduction`; return their number."""
@@ -228,6 +229,7 @@ cdef class RelativeWorkingSet:
         cdef Py_ssize_t r, i, j
         scan_moves(up_c, down_d, self.m, &forth, &i)
         scan_moves(up_d, down_c, self.m, &back, &j)
+        self.visits += 2.0 * self.m
         if i < 0 or j < 0 or -(forth + back) <= threshold:
             return 0.0 if i < 0 or j < 0 else -(forth + back)
         row_i = &self.kernel[i, 0]
@@ -249,6 +251,7 @@ cdef class RelativeWorkingSet:
         self.place(d, i, -step)
         self.place(c, j, -step)
         self.place(d, j, step)
+        self.visits += 6.0 * self.m
         return -(forth + back)
 
     cdef double worst_cycle(self) noexcept nogil:
@@ -259,6 +262,7 @@ cdef class RelativeWorkingSet:
             for c in range(self.k):
                 if c != d:
                     scan_moves(&self.up[c, 0], &self.down[d, 0], self.m, &self.weight[d, c], &self.mover[d, c])
+        self.visits += <double>self.k * self.k * (self.m + self.k)
         mean = cheapest_walk(self.weight, self.cost, self.before, &end)
         self.size = last_cycle(self.before, end, self.cycle, self.seen) if end >= 0 else 0
         return max(-2.0 * mean, 0.0)
@@ -282,6 +286,7 @@ cdef class RelativeWorkingSet:
             self.add(c, step)
             self.place(c, i, step)
             self.place(c, j, -step)
+        self.visits += 3.0 * self.size * self.m
 
     cdef double move_alone(self, Py_ssize_t i, double threshold) noexcept nogil:
         """No intercept: take the best move of one row; return its violation, minus its rate."""
@@ -293,6 +298,7 @@ cdef class RelativeWorkingSet:
             if self.down[c, i] > self.down[worst, i]:
                 worst = c
         violation = self.down[worst, i] - self.up[best, i]
+        self.visits += 2.0 * self.k
         if violation <= threshold:
             return violation
         self.most_negative_curvature = min(self.most_negative_curvature, self.diagonal[i])
@@ -303,6 +309,7 @@ cdef class RelativeWorkingSet:
         self.add(worst, -step)
         self.place(best, i, step)
         self.place(worst, i, -step)
+        self.visits += 5.0 * self.m
         return violation
 
     cdef double bend(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Literal
 
-Kind = Literal["sweep", "product", "factor", "entry", "call"]
+Kind = Literal["sweep", "stream", "product", "factor", "entry", "call"]
 Operations = dict[Kind, float]
 """How many of each kind."""
 
@@ -22,6 +22,7 @@ class Rates:
     Attributes
     ----------
     sweep : multiplications with an addition of the compiled loops over rows, a few numbers at a time.
+    stream : of those that go over long rows without a stop.
     product : of products of matrices (BLAS).
     factor : of factorisations (LAPACK) of matrices of some hundred rows.
     entry : entries of tables over examples and classes that a NumPy expression visits.
@@ -29,6 +30,7 @@ class Rates:
     """
 
     sweep: float
+    stream: float
     product: float
     factor: float
     entry: float

@@ -29,7 +29,7 @@ from polymargin.solvers.hinge import (
     splitting,
 )
 from polymargin.solvers.hinge.active_set import ActiveSet, FaceSettings, operations_of_face
-from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings
+from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings, operations_per_epoch
 from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings, whole_matrix
 from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings
@@ -77,7 +77,9 @@ class Policy:
         single scores and for others.
     newton_steps, newton_products, newton_entries, newton_calls : steps of the proximal Newton method, all its
         products with the features, all its passes over examples and classes, and the calls of a step.
-    patience : how often its predicted work a method may do.
+    pair_passes : of these others, looks at all pairs of classes for the best exchange between them.
+    patience, interior_patience : how often its predicted work a method may do, and the interior point, which comes
+        to an end where others stall.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
     first_steps : steps per example in the first slice, where splitting may be the better choice.
@@ -87,7 +89,8 @@ class Policy:
     faces : that they visit, about.
     faces_gain : how often their work the decomposition must still have to do.
     shortest_faces : work that they, and an interior point on a root, may do whatever was done before them.
-    polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least.
+    polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least,
+        for tolerances above `fine` and for others, or where an objective is far below one.
     beyond : part of the tolerance that they go to; they go to `exact` for tolerances of at most `fine`.
     exact : relative gap beyond which there is nothing but rounding error.
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
@@ -116,13 +119,15 @@ class Policy:
     interior_unknowns: int = 1000
     interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
-    descent_share: tuple[float, float] = (0.25, 0.7)
+    descent_share: tuple[float, float] = (0.15, 1.5)
     working_set_passes: tuple[float, float] = (30.0, 8.0)
+    pair_passes: float = 200.0
     newton_steps: int = 80
     newton_products: float = 640.0
     newton_entries: float = 1500.0
     newton_calls: int = 400
     patience: float = 2.5
+    interior_patience: float = 5.0
     shortest: float = 0.1
     slice_share: float = 0.1
     shortest_slice: float = 1e-3
@@ -135,7 +140,7 @@ class Policy:
     faces_gain: float = 5.0
     shortest_faces: float = 0.01
     polish_share: float = 0.1
-    shortest_polish: float = 0.03
+    shortest_polish: tuple[float, float] = (5e-3, 0.03)
     beyond: float = 0.01
     fine: float = 1e-6
     exact: float = 1e-12
@@ -160,15 +165,7 @@ class Policy:
     rates: Rates = RATES
 
     def chosen(self, solver: Any, problem: HingeProblem) -> Solver | None:
-        """Return the method for `solver`, a name of `METHODS` or a solver of the user's own; None for "auto".
-
-        Raises
-        ------
-        ValueError
-            The name is unknown, or the solver does not accept the problem.
-        TypeError
-            The object is no solver.
-        """
+        """Return the method for `solver`, as `choice.chosen` takes it; refuse a problem that no method accepts."""
         asked = chosen(solver, (method() for method in METHODS.values()), problem)
         if asked is not None:
             return asked[0]
@@ -191,9 +188,9 @@ class Policy:
         """Name one method after the other until one reaches the tolerance."""
         for stage, following in zip(routes, (*routes[1:], None), strict=False):
             if stage.on_matrix:
-                most = inf if stage.budget is None else state.work + stage.budget
                 rival = None if following is None else following.predicted
-                yield from self._stages_on_matrix(state, most, inf if rival is None else rival)
+                budget = inf if stage.budget is None else max(stage.budget, rival or 0.0)
+                yield from self._stages_on_matrix(state, state.work + budget, inf if rival is None else rival)
             else:
                 yield stage
             if state.is_within:
@@ -240,9 +237,11 @@ class Policy:
         Of a small problem that is little beside its start, so that easy ones must take it less than the others.
         """
         rival = others[0].predicted or 0.0 if others else inf
-        k, tuning = problem.losses.n_classes, self.block_descent
-        sweep = self.rates.work({"sweep": 2.0 * _stored(problem) * k, "call": tuning.epoch_calls})
-        predicted = self.rates.seconds("call", tuning.start_calls) + self.descent_sweeps * sweep
+        tuning = self.block_descent
+        features = as_features(problem.gram, "The policy of features").features
+        calls = self.rates.seconds("call", tuning.start_calls + self.descent_sweeps * tuning.epoch_calls)
+        epoch = self.rates.work(operations_per_epoch(features, problem.losses.n_classes, tuning))
+        predicted = calls + self.descent_sweeps * epoch
         if others and (predicted < rival or not self._is_small(problem)):
             share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
             yield Stage(BlockDescent(tuning=tuning), predicted, share * rival)
@@ -285,7 +284,8 @@ class Policy:
     def _stage(self, method: Solver, work: float) -> Stage:
         """Return a method with its budget; what the decomposition takes is not known well enough for patience."""
         on_matrix = method.name in ON_MATRIX
-        budget = work if on_matrix else max(self.patience * work, self.shortest)
+        patience = self.interior_patience if method.name == InteriorPoint.name else self.patience
+        budget = work if on_matrix else max(patience * work, self.shortest)
         return Stage(method, work, budget, on_matrix=on_matrix)
 
     def _interior_iteration(self, problem: HingeProblem, p: int) -> float:
@@ -300,8 +300,11 @@ class Policy:
     def _passes(self, problem: HingeProblem) -> float:
         """Return the work of the decomposition, about."""
         losses, calls = problem.losses, self.judged_after * self.decomposition.round_calls
-        passes = self.working_set_passes[0 if losses.sees_single_scores else 1]
-        return self.rates.work({"sweep": passes * losses.n_examples**2 * losses.n_classes, "call": calls})
+        n, k = float(losses.n_examples), losses.n_classes
+        of_single_scores, of_others = (passes * n**2 * k for passes in self.working_set_passes)
+        if losses.sees_single_scores:
+            return self.rates.work({"sweep": of_single_scores, "call": calls})
+        return self.rates.work({"sweep": of_others + self.pair_passes * k**2 * (n + k), "call": calls})
 
     def _stages_on_matrix(self, state: State, most: float = inf, rival: float = inf) -> Iterator[Stage]:
         """Name methods on the kernel matrix until the tolerance is reached, or so much work is done.
@@ -330,7 +333,8 @@ class Policy:
 
     def _polish(self, state: State) -> Stage | None:
         """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
-        work = max(self.polish_share * state.work, self.shortest_polish)
+        thorough = state.tol <= self.fine or not state.is_settled
+        work = max(self.polish_share * state.work, self.shortest_polish[thorough])
         if state.last in (ActiveSet.name, KernelInteriorPoint.name):
             return None
         # a root of the matrix has led to a point beside its face, however small the gap

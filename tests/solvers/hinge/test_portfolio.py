@@ -108,6 +108,17 @@ class Offers:
             return progress.finish(*self.offer(problem))
 
 
+@pytest.mark.parametrize("loss", ["weston", "crammer"])
+def test_many_classes_are_left_to_block_descent(loss):
+    """Exchanges between 100 classes look at 4,950 pairs, which is most of what the decomposition does."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(199) % 100
+    X = rng.normal(size=(199, 20)) + 2.0 * rng.normal(size=(100, 20))[labels]
+    solution = Portfolio().solve(machine(loss, X, labels, C=100.0), Settings(1e-3))
+    assert solution.status is Status.SOLVED
+    assert [row.method for row in solution.trace] == ["block_descent"]
+
+
 def infeasible(problem):
     """Offer variables at their bounds for one class alone: the dual bound of a problem without intercept."""
     dual = problem.losses.resting_dual()
@@ -224,7 +235,7 @@ def test_methods_on_the_matrix_take_turns(loss):
     X, labels = separable(150, 4, 3)
     problem = replace(machine(loss, X, labels), gram=DenseGram(np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))))
     policies = {
-        "patient": Policy(near=0.0, judged_after=10**6, polish_share=0.0, shortest_polish=0.0),
+        "patient": Policy(near=0.0, judged_after=10**6, polish_share=0.0, shortest_polish=(0.0, 0.0)),
         "newton": Policy(judged_after=10**6, faces_gain=0.0),
         "interior": Policy(near=0.0, judged_after=1, shortest_slice=1e-9, shortest_faces=1.0),
     }

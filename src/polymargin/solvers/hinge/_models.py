@@ -144,7 +144,7 @@ class Model:
         return system
 
     def better(self, best: Judged | None, system: "NewtonSystem | DenseSystem") -> Judged:
-        """Certify the system's iterate, and return it if its gap is the smaller one."""
+        """Certify the system's iterate, and return it if its gap is the smaller one, below zero or above."""
         return self.better_of(best, self.iterate(system))
 
     def iterate(self, system: "NewtonSystem | DenseSystem") -> Iterate:
@@ -152,10 +152,10 @@ class Model:
         return Iterate(system.blocks.alpha, system.Z)
 
     def better_of(self, best: Judged | None, iterate: Iterate) -> Judged:
-        """Certify an iterate, and return it if its gap is the smaller one."""
+        """Certify an iterate, and return it if its gap is the smaller one, below zero or above."""
         point = self.point(iterate)
         certificate = self.problem.certify(point)
-        return (point, certificate) if best is None or certificate.gap < best[1].gap else best
+        return (point, certificate) if best is None or abs(certificate.gap) < abs(best[1].gap) else best
 
     def point(self, iterate: Iterate) -> HingePoint:
         """Return the iterate as a dual point that is feasible to rounding, with its intercepts."""
@@ -258,7 +258,7 @@ class PartitionedModel:
         return system.objectives()
 
     def better(self, best: Judged | None, system: Any) -> Judged:
-        """Certify the system's iterate, and return it if its gap is the smaller one."""
+        """Certify the system's iterate, and return it if its gap is the smaller one, below zero or above."""
         dual, intercept = system.rows.dual(), np.zeros(len(self.unknowns.basis))
         if self.problem.fit_intercept:
             repaired = balanced_blocks(self.problem.blocks, dual)
@@ -266,7 +266,7 @@ class PartitionedModel:
             intercept = self.unknowns.basis @ system.Z[:, -1]
         point = PartitionedPoint(dual, intercept)
         certificate = self.problem.certify(point)
-        return (point, certificate) if best is None or certificate.gap < best[1].gap else best
+        return (point, certificate) if best is None or abs(certificate.gap) < abs(best[1].gap) else best
 
 
 def _keeps_products(features: Any) -> bool:

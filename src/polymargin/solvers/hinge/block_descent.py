@@ -12,6 +12,7 @@ from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced, feasible
 
@@ -32,6 +33,8 @@ class DescentSettings:
         rounding can be left.
     closer : part of a gap that did not suffice at which the next certificate is drawn up.
     start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
+    step_cost : operations of the compiled loop that a visit takes per class, whatever the row.
+    entry_cost, entry_class_cost : of a stored entry of a sparse row, and of every class there.
     """
 
     burst: float = 2e8
@@ -45,9 +48,21 @@ class DescentSettings:
     closer: float = 0.7
     start_calls: int = 700
     epoch_calls: int = 25
+    step_cost: float = 30.0
+    entry_cost: float = 4.0
+    entry_class_cost: float = 0.5
 
 
 DEFAULTS = DescentSettings()
+
+
+def operations_per_epoch(features: Any, n_classes: int, tuning: DescentSettings) -> Operations:
+    """Return the operations of one visit of every row; those of dense rows run without a stop."""
+    n, p = features.shape
+    steps = tuning.step_cost * n * n_classes
+    if sparse.issparse(features):
+        return {"sweep": steps + features.nnz * (tuning.entry_cost + tuning.entry_class_cost * n_classes)}
+    return {"sweep": steps, "stream": 2.0 * n * p * n_classes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +191,9 @@ class _Descent:
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
         self.scratch = np.empty((3, losses.n_classes))
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
-        self.cost_of_a_visit = (stored / len(self.squares) + 1) * losses.n_classes
-        self.burst = max(1, int(tuning.burst / self.cost_of_a_visit))
+        self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
+        of_all = operations_per_epoch(gram.features, losses.n_classes, tuning)
+        self.operations: Operations = {kind: number / gram.n for kind, number in of_all.items()}
         self.calls = tuning.epoch_calls
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
 
@@ -187,12 +203,13 @@ class _Descent:
         self.rng.shuffle(awake)
         example, label, bound, *rules = self.tables
         for first in range(0, len(awake), self.burst):
+            visited = awake[first : first + self.burst]
             self.sweep(
-                *self.features, self.squares, awake[first : first + self.burst], example, label, bound, *rules,
+                *self.features, self.squares, visited, example, label, bound, *rules,
                 self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
                 self.scratch,
             )  # fmt: skip
-            progress.count("sweep", 2.0 * self.cost_of_a_visit * len(awake[first : first + self.burst]))
+            progress.count_all({kind: number * len(visited) for kind, number in self.operations.items()})
             if progress.out_of_time():
                 break
         progress.count("call", self.calls)

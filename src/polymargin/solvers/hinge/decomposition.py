@@ -40,7 +40,7 @@ class DecompositionSettings:
         in memory, and where its rows are computed in single precision.
     rounds_without_rise, rounds_without_gain, gain : rounds after which the dual that does not rise, and the gap
         that does not fall by the factor `gain`, are taken to be as good as rounding lets them be.
-    step_cost : operations of a compiled loop per class, example and step.
+    step_cost : operations of a compiled loop per entry that it goes over.
     update_cost : operations of a product per class, example and changed example; products this thin are slow.
     round_cost : entries visited in a round, per class and example.
     round_calls : calls in a round.
@@ -172,7 +172,7 @@ class _Rounds(KernelPoint):
         K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
         old = self.dual[rows]
         max_steps = max(1, min(tuning.steps_per_example * len(rows), tuning.burst // len(rows)))
-        new, steps = self.loop.improve(
+        new, visits = self.loop.improve(
             rows, K, old, self.H[rows], Burst(tuning.reduction, max_steps, tuning.negative_curvature)
         )
         change = local.coefficients(new) - local.coefficients(old)
@@ -183,7 +183,7 @@ class _Rounds(KernelPoint):
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.exact = False
-        self.progress.count("sweep", tuning.step_cost * self.losses.n_classes * steps * len(rows))
+        self.progress.count("sweep", tuning.step_cost * visits)
         self.progress.count("product", tuning.update_cost * self.H.size * len(moved))
         self.progress.count("entry", tuning.round_cost * self.H.size)
         self.progress.count("call", tuning.round_calls)

@@ -15,6 +15,7 @@ A kernel is taken through features whose inner products are the kernel matrix. T
 that sum to zero: before a certificate is drawn up, Newton's method in the intercepts alone makes them do so.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from polymargin.gram import FeatureGram, kernel_root
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.threads import AbandonedError, cho_factor, heard, is_large
 
 Array = NDArray[np.float64]
 
@@ -107,7 +109,11 @@ class GeneralNewton:
     ) -> Solution[HingePoint]:
         """Solve `problem`; of a `start` dual point and intercepts are used."""
         with Progress(settings, observer, method=self.name) as progress:
-            model = _Model(problem, self.tuning, start)
+            try:
+                model = _Model(problem, self.tuning, start, progress.out_of_time)
+            except AbandonedError:
+                point = start or HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
+                return progress.finish(point, problem.certify(point))
             iterate = model.first(start)
             best, smallest, idle = model.certified(iterate), np.inf, 0
             takes_last_digits = problem.losses.n_examples <= self.tuning.small
@@ -132,6 +138,8 @@ class GeneralNewton:
                     iterate, smallest = model.narrow(iterate), np.inf
                 try:
                     iterate = model.newton_step(iterate)
+                except AbandonedError:
+                    break
                 except scipy.linalg.LinAlgError:
                     progress.status = Status.NUMERICAL_ERROR
                     break
@@ -173,9 +181,15 @@ class _Model:
     B is a basis of the scores that sum to zero, or of all scores; X has a column of ones for the intercept.
     """
 
-    def __init__(self, problem: HingeProblem, tuning: GeneralSettings, start: HingePoint | None):
-        self.problem, self.losses, self.tuning = problem, problem.losses, tuning
-        self.X: Any = _features(problem)
+    def __init__(
+        self,
+        problem: HingeProblem,
+        tuning: GeneralSettings,
+        start: HingePoint | None,
+        is_over: Callable[[], bool] = lambda: False,
+    ):
+        self.problem, self.losses, self.tuning, self.is_over = problem, problem.losses, tuning, is_over
+        self.X: Any = _features(problem, is_over)
         self.n, self.p = self.X.shape
         if problem.fit_intercept:
             ones = np.ones((self.n, 1))
@@ -232,7 +246,10 @@ class _Model:
 
     def newton_step(self, iterate: _AnsweredPoint) -> _AnsweredPoint:
         """Go along Newton's direction to where the slope has lost most of its size."""
-        direction = self.direction(iterate)
+        if is_large(float(iterate.U.size) ** 2):
+            direction = heard(self.direction, iterate, is_over=self.is_over)
+        else:
+            direction = self.direction(iterate)
         along = self.scores(direction)
         slope = float(np.vdot(iterate.gradient, direction))
         low, slope_low, high, slope_high = 0.0, slope, np.inf, 0.0
@@ -275,7 +292,7 @@ class _Model:
         if self.problem.fit_intercept:  # without examples on the way there is no curvature of its own
             floor[:, -1] = self.tuning.damping * (1.0 + float(np.einsum("icc->", B)))
         system[np.diag_indices_from(system)] += floor.ravel()
-        factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        factor = cho_factor(system)
         step = scipy.linalg.cho_solve(factor, -iterate.gradient.T.ravel(), check_finite=False)
         if not np.isfinite(step).all():
             raise scipy.linalg.LinAlgError("Newton's matrix is singular")
@@ -325,10 +342,10 @@ class _Model:
         return dual, self.basis.T @ self.problem.coefficients(dual).sum(axis=0)
 
 
-def _features(problem: HingeProblem) -> Any:
+def _features(problem: HingeProblem, is_over: Callable[[], bool]) -> Any:
     """Return features, no more than examples, whose inner products are the gram."""
     gram = problem.gram
     if isinstance(gram, FeatureGram) and gram.features.shape[1] <= gram.n:
         features = gram.features
         return features if sparse.issparse(features) else np.asarray(features, dtype=np.float64)
-    return kernel_root(gram)
+    return kernel_root(gram, is_over)

@@ -6,6 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin.problems.hinge import HingeProblem
+
 
 @dataclass(frozen=True, slots=True)
 class Burst:
@@ -42,10 +44,10 @@ class InnerLoop(Protocol):
         dual: NDArray[np.float64],
         H: NDArray[np.float64],
         burst: Burst,
-    ) -> tuple[NDArray[np.float64], int]:
+    ) -> tuple[NDArray[np.float64], float]:
         """Return a better dual of the examples `rows`, given their block of kernel matrix, dual and scores.
 
-        Also the number of steps that it took.
+        Also the number of entries of tables over examples and classes that the steps went over.
         """
         ...
 
@@ -60,4 +62,20 @@ def check_curvature(lowest: float, K: NDArray[np.float64], rounding: float) -> N
         raise IndefiniteKernelError(
             "The kernel matrix must be positive semi-definite, but a direction of curvature "
             f"{lowest:.3g} was found."
+        )
+
+
+def check_bound(problem: HingeProblem, dual: NDArray[np.float64], bound: float) -> None:
+    """Raise if the lower bound of a dual point is above zero scores' objective: the kernel is indefinite then.
+
+    Not where the rounding errors of the kernel values explain it, which only the certificate can tell of.
+    """
+    at_zero = problem.losses.value(np.zeros((problem.gram.n, problem.losses.n_classes)))
+    entries = np.abs(problem.coefficients(dual)).sum(axis=0)
+    largest = float(np.abs(problem.gram.diagonal()).max(initial=0.0))
+    rounding = float(np.finfo(np.float64).eps) * largest * float(entries @ entries)
+    if bound - at_zero > float(np.sqrt(np.finfo(np.float64).eps)) * at_zero + rounding:
+        raise IndefiniteKernelError(
+            f"The kernel matrix must be positive semi-definite, but a lower bound of {bound:.6g} was found for an "
+            f"objective that is {at_zero:.6g} at zero scores."
         )

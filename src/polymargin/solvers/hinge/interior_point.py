@@ -38,7 +38,6 @@ class InteriorPoint:
     """
 
     name = "interior_point"
-    starts_at_bounds = False
 
     def __init__(self, features: Any = None, tuning: InteriorSettings = INTERIOR):
         self.features, self.tuning = features, tuning
@@ -97,7 +96,7 @@ class InteriorSequence(InteriorPoint):
         best: Judged | None = None
         nearest: Iterate | None = None
         idle = short = waited = 0
-        least = np.inf
+        least, is_cold = np.inf, start is None
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
         size = 0.0 if isinstance(model, PartitionedModel) else float(np.prod(model.features.shape))
         with large_products(size), Progress(settings, observer, method=self.name) as progress:
@@ -124,8 +123,14 @@ class InteriorSequence(InteriorPoint):
                     system, least, nearest = model.first_system(start), np.inf, None
                     continue
                 if idle == tuning.patience or short == tuning.short_steps or waited >= tuning.steps_without_gain:
-                    progress.status = Status.STALLED
-                    break
+                    if is_cold or isinstance(model, PartitionedModel):
+                        progress.status = Status.STALLED
+                        break
+                    # near another problem's solution the way may be too narrow: from the middle it is not
+                    model, near, is_cold = model.whole, None, True
+                    system, least, nearest = model.first_system(None), np.inf, None
+                    idle = short = waited = 0
+                    continue
                 _count_iteration(progress, model, is_compiled=isinstance(system, DenseSystem))
                 try:
                     with np.errstate(over="raise", divide="raise", invalid="raise"):

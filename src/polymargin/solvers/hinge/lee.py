@@ -34,7 +34,7 @@ class LeeLoop:
         dual: NDArray[np.float64],
         H: NDArray[np.float64],
         burst: Burst,
-    ) -> tuple[NDArray[np.float64], int]:
+    ) -> tuple[NDArray[np.float64], float]:
         """Run the compiled loop."""
         losses = self.losses.restricted(rows)
         u = np.array(dual.T, order="C")
@@ -43,4 +43,4 @@ class LeeLoop:
         loop = LeeWorkingSet(K, upper, u, gradient, self.fit_intercept)
         steps = loop.improve(burst.reduction, burst.max_steps)
         check_curvature(loop.most_negative_curvature, K, burst.negative_curvature)
-        return np.ascontiguousarray(u.T), steps
+        return np.ascontiguousarray(u.T), float(steps * u.size)

@@ -29,7 +29,6 @@ class Portfolio:
     """
 
     name = "auto"
-    starts_at_bounds = True
 
     def __init__(self, solver: Any = "auto", policy: Policy | None = None):
         self.solver = solver

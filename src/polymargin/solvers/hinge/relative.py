@@ -36,13 +36,13 @@ class RelativeLoop:
         dual: NDArray[np.float64],
         H: NDArray[np.float64],
         burst: Burst,
-    ) -> tuple[NDArray[np.float64], int]:
+    ) -> tuple[NDArray[np.float64], float]:
         """Run the compiled loop."""
         losses = self.losses.restricted(rows)
         lower, upper = (np.ascontiguousarray(bound.T) for bound in coefficient_bounds(losses))
         R = np.array(losses.coefficients(dual).T, order="C")
         gradient = np.ascontiguousarray((H - losses.offset * own_class(losses)).T)
         loop = RelativeWorkingSet(K, lower, upper, R, gradient, self.problem.fit_intercept)
-        steps = loop.improve(burst.reduction, burst.max_steps)
+        loop.improve(burst.reduction, burst.max_steps)
         check_curvature(loop.most_negative_curvature, K, burst.negative_curvature)
-        return losses.dual_of(R.T), steps
+        return losses.dual_of(R.T), loop.visits

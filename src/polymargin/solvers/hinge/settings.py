@@ -130,22 +130,46 @@ class LeftOutSettings:
     ----------
     ridge : relative ridge that makes a singular kernel matrix of the free variables factorisable. Scores move by
         as much times a coefficient, and rounding errors grow by its inverse: this balances the two.
+    rank : relative size below which an eigenvalue of the intercepts' system is rounding.
+    single_ridge, single_rank, single_error, single_pivot : the same in single precision, which takes half the
+        time; the change of a score, in margins, up to which it will do; and the least pivot of a kernel of unit
+        size of which rounding leaves enough digits.
     entries_at_a_time : kernel values between rows that leave and free multipliers that are held at once.
     rows_at_a_time : rows that are treated together class by class.
     feature_entries : numbers that may be held for the rows treated together in the features' dimension.
     digits : to which directions that are the same agree.
     classwise : when a face is solved class by class.
+    far : change of a score, in margins, from which on the active set cannot be taken to stay as it is.
+    refitted_rows : rows up to which a machine is refitted without those that change so much; of more rows each
+        matters less, and refits cost more.
     """
 
     ridge: float = 1e-8
+    rank: float = 1e-12
+    single_ridge: float = 1e-5
+    single_rank: float = 1e-5
+    single_error: float = 0.0
+    single_pivot: float = 1e-4
     entries_at_a_time: int = 2**24
     rows_at_a_time: int = 128
     feature_entries: int = 2**23
     digits: int = 12
     classwise: ClasswiseSettings = ClasswiseSettings(max_entries=float("inf"))
+    far: float = 1.0
+    refitted_rows: int = 200
 
 
 LEFT_OUT = LeftOutSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class RoughSettings(LeftOutSettings):
+    """The same for what is fitted to the scores of all rows, such as a map to probabilities."""
+
+    single_error: float = 1e-3
+
+
+ROUGHLY = RoughSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,14 @@ class State:
         return certificate.within(self.progress.settings.tolerance(certificate.primal))
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the gap is small even beside an objective below one, to which `gap` is not relative."""
+        if self.best is None:
+            return False
+        certificate = self.best.certificate
+        return certificate.primal - certificate.dual <= self.tol * abs(certificate.primal)
+
+    @property
     def work(self) -> float:
         """Work of all methods so far."""
         return self.progress.work
