@@ -1,12 +1,15 @@
 """Fixtures that every test may use."""
 
 import os
+import signal
 from pathlib import Path
 
 # The tests already run side by side; more threads inside each would only fight for the cores.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+# A shell lets what runs in its background ignore Ctrl-C, and some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

@@ -4,7 +4,6 @@ Public names are imported when they are first used: `import polymargin` and the 
 """
 
 from importlib import import_module as _import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -48,6 +47,8 @@ if _TYPE_CHECKING:
     from polymargin.selection.sparse import SparsePath, SparseSVCCV, sparse_path
     from polymargin.selection.stability import Stability, stability_selection
     from polymargin.solvers.trace import Trace
+
+    __version__: str
 
 _PLACES = {
     "BudgetSearch": "selection.budget",
@@ -100,7 +101,6 @@ _PLACES = {
 _MODULES = ("datasets", "distributed", "export", "inspection", "persistence", "report")
 """The public modules."""
 
-__version__ = _version("polymargin")
 __all__ = [
     "BudgetSearch",
     "Certificate",
@@ -162,6 +162,8 @@ def __getattr__(name: str) -> _Any:
         return value
     if name in _MODULES:
         return _import_module(f"polymargin.{name}")
+    if name == "__version__":
+        return _import_module("importlib.metadata").version("polymargin")
     raise AttributeError(f"module 'polymargin' has no attribute {name!r}")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 SMALLEST, LARGEST = 1e-15, 1e15
 """Range of C and other penalty weights, and of sample weights, class weights and costs other than zero."""
@@ -128,6 +129,16 @@ def check_labels(name: str, labels: NDArray) -> None:
     except TypeError:
         raise TypeError(
             f"{name} must hold labels of one type, strings or numbers, got {' and '.join(sorted(kinds))}."
+        ) from None
+
+
+def check_seed(name: str, seed: Any) -> np.random.RandomState:
+    """Return the random numbers that an argument asks for, as scikit-learn does, or raise if it cannot."""
+    try:
+        return check_random_state(seed)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be None, an integer from 0 to {2**32 - 1} or a RandomState of numpy, got {seed!r}."
         ) from None
 
 

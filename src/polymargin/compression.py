@@ -197,8 +197,8 @@ class _Projection:
 
     def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients at the chosen points of functions with `weights` at all points."""
-        if not len(self.triangle):
-            return weights
+        if not len(self.triangle):  # every point is kept, or none, of functions that are zero
+            return weights[self.chosen]
         values = self.at.times(self.at.points[self.chosen], weights)
         return scipy.linalg.cho_solve((self.triangle, True), values)
 

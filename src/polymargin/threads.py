@@ -7,12 +7,16 @@ threads of our own, which sleep while they wait.
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import _get_threadpool_controller
 
@@ -28,11 +32,13 @@ class ThreadSettings:
     rows_of_a_thread : rows below which a thread is not worth its start.
     large_entries : entries of a matrix from which on products and factorisations gain by threads, whatever else
         runs.
+    seconds_unheard : between two looks at whether a long computation is still wanted.
     most : threads of the main thread; None for as many as scikit-learn's own loops have.
     """
 
     rows_of_a_thread: int = 2**15
     large_entries: int = 2**20
+    seconds_unheard: float = 0.02
     most: int | None = None
 
 
@@ -69,6 +75,66 @@ def over_ranges(
     ends = [n_rows * i // n_ranges for i in range(n_ranges + 1)]
     with one_blas_thread(), ThreadPoolExecutor(n_ranges) as threads:
         return list(threads.map(function, map(slice, ends[:-1], ends[1:])))
+
+
+class AbandonedError(Exception):
+    """What was computed in another thread is not waited for any more."""
+
+
+def heard(function: Callable[..., Result], *arguments: Any, is_over: Callable[[], bool]) -> Result:
+    """Return what `function` returns, and hear Ctrl-C meanwhile: it runs in a thread, and this one asks `is_over`.
+
+    For seconds of numpy's linear algebra, which leaves other threads alone (SciPy's does not). Where it is over
+    the thread is abandoned, as no factorisation can be stopped half-way.
+    """
+    outcome: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(function(*arguments))
+        except BaseException as failure:
+            outcome.set_exception(failure)
+
+    threading.Thread(target=work, daemon=True).start()
+    while True:
+        try:
+            return outcome.result(timeout=_settings.get().seconds_unheard)
+        except TimeoutError:
+            if outcome.done():
+                raise
+            if is_over():
+                raise AbandonedError from None
+
+
+def is_large(entries: float) -> bool:
+    """Tell whether a matrix of so many entries takes long to factorise."""
+    return entries >= _settings.get().large_entries
+
+
+def eigh(
+    matrix: NDArray[np.float64], is_over: Callable[[], bool] = lambda: False
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return eigenvalues, ascending, and eigenvectors of a symmetric matrix; Ctrl-C is heard if it is large."""
+    if is_large(matrix.size):
+        return heard(np.linalg.eigh, matrix, is_over=is_over)
+    return scipy.linalg.eigh(matrix)
+
+
+def svd(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return U, s, V' of a matrix, as many as its shorter side; Ctrl-C is heard if it is large."""
+    if is_large(matrix.size):
+        return heard(partial(np.linalg.svd, full_matrices=False), matrix, is_over=lambda: False)
+    return scipy.linalg.svd(matrix, full_matrices=False)
+
+
+def cho_factor(matrix: NDArray[np.float64]) -> tuple[NDArray, bool]:
+    """Return the lower Cholesky factor of a matrix, which is used up, in the form that SciPy's `cho_solve` takes.
+
+    A large one comes from numpy, so that other threads go on: within `heard`, Ctrl-C is.
+    """
+    if is_large(matrix.size):
+        return np.linalg.cholesky(matrix), True
+    return scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
 
 
 def _n_threads() -> int:
@@ -133,7 +199,7 @@ def large_products(entries: float) -> Iterator[None]:
     For use within `one_blas_thread`; where other threads are within it as well, each keeps to its one.
     """
     with _lock:
-        lifted = entries >= _settings.get().large_entries and _limited == {threading.get_ident()}
+        lifted = is_large(entries) and _limited == {threading.get_ident()}
         if lifted:
             _limit.restore()
     try:

@@ -78,7 +78,8 @@ def test_the_objective_is_that_of_the_stored_model(machine, kind):
     if kind == "shifted" and not model.converged_:
         return  # kernels of such rows have lost their digits, and the model says that it proves nothing
     # squares of such rows, of 1e6, leave ten digits to their products, and those are multiplied by C
-    rounding = max(model.tol, 1e-7) if kind == "shifted" else 1e-9
+    has_offsets = kind == "shifted" and not isinstance(model, SparseSVC)
+    rounding = max(model.tol, 1e-7) if has_offsets else 1e-9
     assert abs(certificate.primal - recomputed) <= rounding * scale
     assert certificate.dual <= recomputed + rounding * scale
 

@@ -1,11 +1,15 @@
 """The judge of a call: its outcome is right, a clean refusal, or a defect."""
 
+import ast
+import inspect
+import re
 import signal
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +100,7 @@ def _call(recipe: Recipe, parameters: dict[str, Any], X: Any, y: Any, weights: A
     if not isinstance(target, type):
         return _function(recipe, target, parameters, X, y, weights)
     if recipe.target == "Decider":
-        return _decider(parameters, X, y, weights)
+        return _decider(recipe, parameters, X, y, weights)
     if "estimator" in TARGETS[recipe.target]:
         default: Any = RidgeClassifier() if recipe.target == "NewtonRefinement" else polymargin.ProximalSVC()
         parameters = {"estimator": default, **parameters}
@@ -111,20 +115,20 @@ def _call(recipe: Recipe, parameters: dict[str, Any], X: Any, y: Any, weights: A
     try:
         model.fit(X, y, sample_weight=weights) if weights is not None else model.fit(X, y)
     except Exception as error:
-        verdict = _refusal(error, parameters)
+        verdict = _refusal(error, recipe, parameters)
         if verdict.kind == "refused":
             return _is_not_fitted(model, X) or verdict
         return verdict
     return _model(recipe, model, X, y, weights)
 
 
-def _decider(parameters: dict[str, Any], X: Any, y: Any, weights: Any) -> Verdict:
+def _decider(recipe: Recipe, parameters: dict[str, Any], X: Any, y: Any, weights: Any) -> Verdict:
     """Judge decisions under costs by the probabilities of a plain machine."""
     try:
         model = polymargin.ProbabilityClassifier(polymargin.ProximalSVC()).fit(X, y, sample_weight=weights)
         decided = polymargin.Decider(model, **parameters).predict(X)
     except Exception as error:
-        return _refusal(error, parameters)
+        return _refusal(error, recipe, parameters)
     if not set(np.asarray(decided).tolist()) <= set(model.classes_.tolist()):
         return Verdict("defect", "decides for what is no class")
     return Verdict("right")
@@ -159,7 +163,7 @@ def _function(recipe: Recipe, function: Any, parameters: dict[str, Any], X: Any,
                 found = function(polymargin.SparseSVC(), X, y, **parameters)
                 certificates, arrays = [], (found.features, found.separations)
     except Exception as error:
-        return _refusal(error, parameters)
+        return _refusal(error, recipe, parameters)
     if not all(certificate.is_finite for certificate in certificates):
         return Verdict("defect", "a certificate of a path is not finite")
     if not all(np.isfinite(values).all() for values in arrays):
@@ -167,29 +171,66 @@ def _function(recipe: Recipe, function: Any, parameters: dict[str, Any], X: Any,
     return Verdict("right")
 
 
-def _refusal(error: Exception, parameters: dict[str, Any]) -> Verdict:
-    """Judge an error: of a plain kind, raised by our checks or scikit-learn's, in printable words."""
-    place = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
-    found = f"{type(error).__name__} from {place.name}: {str(error)[:160]}"
-    frames = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+def _refusal(error: Exception, recipe: Recipe, parameters: dict[str, Any]) -> Verdict:
+    """Judge an error: of a plain kind, raised by our checks or scikit-learn's, in words that name an argument."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [Path(frame.filename) for frame in frames]
+    found = f"{type(error).__name__} from {places[-1].name}:{frames[-1].lineno}: {str(error)[:160]}"
     theirs = type(parameters.get("estimator")).__module__.startswith("sklearn.")
-    if theirs and any(frame.is_relative_to(SCIKIT_LEARN / "linear_model") for frame in frames):
+    if theirs and any(place.is_relative_to(SCIKIT_LEARN / "linear_model") for place in places):
         return Verdict("refused", f"by the user's own classifier: {found}")
     if type(error) not in CLEAN and not (
         isinstance(error, ValueError) and type(error).__module__.startswith("polymargin.")
     ):
         return Verdict("defect", found)
-    # scikit-learn asks numpy to convert what it is given, and lets its words through
-    converting = any(frame.name in ("validation.py", "_array_api.py", "multiclass.py") for frame in frames)
-    if not (place.is_relative_to(OURS) or place.is_relative_to(SCIKIT_LEARN) or converting):
-        return Verdict("defect", found)
     if any(ord(character) < 32 and character not in "\n\t" for character in str(error)):
         return Verdict("defect", f"control characters in {found!r}")
-    if "truth value of an array" in str(error):
-        return Verdict("defect", f"compared an array with a word: {found}")
-    if len(str(error)) < 15:
-        return Verdict("defect", f"says too little: {found}")
+    if _converts(places):
+        return Verdict("refused", found)
+    if not (places[-1].is_relative_to(OURS) or places[-1].is_relative_to(SCIKIT_LEARN)):
+        return Verdict("defect", f"not from a check: {found}")
+    if not _is_meant(frames[-1]):
+        return Verdict("defect", f"happened, and was not raised: {found}")
+    if places[-1].is_relative_to(SCIKIT_LEARN / "utils"):
+        return Verdict("refused", found)  # by its checks of rows and labels, which users of any estimator know
+    if not any(re.search(rf"\b{name}\b", str(error)) for name in _arguments(recipe.target)):
+        return Verdict("defect", f"names no argument: {found}")
     return Verdict("refused", found)
+
+
+def _converts(places: list[Path]) -> bool:
+    """Tell whether scikit-learn had asked numpy to convert rows, labels or weights, and let its words through."""
+    conversion = [SCIKIT_LEARN / "utils" / name for name in ("validation.py", "_array_api.py", "multiclass.py")]
+    ours = max((index for index, place in enumerate(places) if place.is_relative_to(OURS)), default=-1)
+    return any(place in conversion for place in places[ours + 1 :])
+
+
+def _is_meant(frame: traceback.FrameSummary) -> bool:
+    """Tell whether an error left a `raise` statement: any other line is one on which something went wrong."""
+    tree = _parsed(frame.filename)
+    return any(
+        node.lineno <= frame.lineno <= node.end_lineno for node in ast.walk(tree) if isinstance(node, ast.Raise)
+    )
+
+
+@cache
+def _parsed(path: str) -> ast.Module:
+    return ast.parse(Path(path).read_text())
+
+
+@cache
+def _arguments(target: str) -> frozenset[str]:
+    """Return the names of what can be given to a call, or to the machines within it."""
+    called = getattr(polymargin, target)
+    calls = [called, getattr(called, "fit", called)]
+    if {"estimator", "model"} & set(inspect.signature(called).parameters):
+        calls += [getattr(polymargin, name) for name in TARGETS if name.endswith("SVC")]
+    named = {name for call in calls for name in inspect.signature(call).parameters}
+    return frozenset({"X", "y", "sample_weight", *named, *TARGETS[target]}) - WORDS
+
+
+WORDS = {"self", "by", "form", "method", "model", "parameters"}
+"""Names of arguments that any sentence may hold."""
 
 
 def _is_not_fitted(model: Any, X: Any) -> Verdict | None:

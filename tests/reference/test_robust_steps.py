@@ -5,7 +5,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from polymargin.gram import DenseGram, FeatureGram, Kernel
@@ -225,6 +225,11 @@ def test_smooth_step_agrees_with_clarabel(kernel, loss, seed):
     s=st.one_of(st.just(0.0), st.floats(-2.0, 0.0)),
     from_noise=st.booleans(),
 )
+# these stalled, started at the solution of the step before
+@example(seed=1389, utility="diagonal", loss="hinge", s=0.0, from_noise=True)
+@example(seed=1869, utility="diagonal", loss="hinge", s=0.0, from_noise=True)
+@example(seed=1936, utility="identity", loss="exponential", s=-0.5194120467041148, from_noise=False)
+@example(seed=2267, utility="zeros", loss="logistic", s=-0.6478476236493258, from_noise=True)
 def test_objective_never_rises(seed, utility, loss, s, from_noise):
     rng = np.random.default_rng(seed)
     problem = some_problem(rng, "linear", utility, loss=loss)
@@ -235,8 +240,7 @@ def test_objective_never_rises(seed, utility, loss, s, from_noise):
     # a step may miss its minimum by its gap, and the objective rise by no more than that
     assert np.all(np.diff(objectives) <= 1e-8 * np.maximum(1.0, np.abs(objectives[:-1])))
     if solution.n_iter < 50:
-        # some problems with unbounded intercepts end in rounding error before, and say so
-        assert solution.certificate.within(1e-8) or solution.status is Status.STALLED
+        assert solution.certificate.within(1e-8)
         assert solution.certificate.primal == pytest.approx(objectives[-1], rel=1e-7, abs=1e-7)
 
 

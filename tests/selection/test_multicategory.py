@@ -8,6 +8,7 @@ from sklearn.preprocessing import scale
 
 from polymargin import MarginSearch, MulticategorySVC, ProbabilityClassifier
 from polymargin.selection.criteria import gacv, loo
+from polymargin.solvers.hinge.settings import LEFT_OUT
 from tests.simulate import blobs
 
 
@@ -34,7 +35,8 @@ def test_the_table_holds_what_single_fits_give(criterion):
 
 @pytest.mark.parametrize("loss", ["lee", "weston"])
 def test_log_loss_is_that_of_the_probabilities_of_single_fits(loss):
-    X, y = blobs(np.random.default_rng(0), 60, 2, 3)
+    """Of samples that are not so small that `ProbabilityClassifier` refits without some rows."""
+    X, y = blobs(np.random.default_rng(0), LEFT_OUT.refitted_rows + 10, 2, 3)
     machine = MulticategorySVC(loss=loss, tol=1e-8)
     search = MarginSearch(machine, Cs=[1.0, 0.1], gammas=[0.5, 4.0], criterion="log_loss", search_tol=None)
     results = search.fit(X, y).cv_results_
@@ -47,7 +49,7 @@ def test_log_loss_is_that_of_the_probabilities_of_single_fits(loss):
     repeated = search.fit(X.repeat(times, axis=0), y.repeat(times)).cv_results_["log_loss"]
     np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
     with pytest.raises(ValueError, match="can be left out, got 1 of class 7"):
-        search.fit(X, np.where(np.arange(60) == 3, 7, y))
+        search.fit(X, np.where(np.arange(len(y)) == 3, 7, y))
 
 
 def test_the_winner_is_as_if_fitted_alone(iris):

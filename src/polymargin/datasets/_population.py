@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
-from polymargin.checks import check_integer, check_real
+from polymargin.checks import check_integer, check_real, check_seed
 
 Rows = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -67,7 +67,7 @@ class FlippedLabels:
 
 def simulate(population: Population, n_samples: Any, random_state: Any, description: str) -> Bunch:
     """Draw from the population and pack what the simulators return."""
-    X, labels = population.draw(n_samples, check_random_state(random_state))
+    X, labels = population.draw(n_samples, check_seed("random_state", random_state))
     return Bunch(
         data=X,
         target=labels,
@@ -116,7 +116,7 @@ def flip_labels(y: Any, flip: float = 0.15, *, n_classes: int | None = None, ran
     if len(labels) and labels.max() >= k:
         raise ValueError(f"y must hold labels below n_classes={k}, got {labels.max()}.")
     check_flip(flip, k)
-    rng = check_random_state(random_state)
+    rng = check_seed("random_state", random_state)
     wrong = rng.uniform(size=len(labels)) < flip
     shift = rng.randint(1, k, size=len(labels)) if k > 1 else 0
     return np.where(wrong, (labels + shift) % k, labels).astype(np.intp)

@@ -412,7 +412,7 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
         max_iter = check_integer("max_iter", self._iteration_limit(), at_least=-1)
         time_limit = getattr(self, "time_limit", None)
         if time_limit is not None:
-            check_real("time_limit", time_limit, above=0.0)
+            time_limit = check_real("time_limit", time_limit, above=0.0)
         return Settings(tol, sys.maxsize if max_iter == -1 else max_iter, time_limit)
 
     def _observer(self) -> Observer | None:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state
 
-from polymargin.checks import check_real
+from polymargin.checks import check_real, check_seed
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._scoring import Scoring, constant, prepared
@@ -47,7 +46,7 @@ class KernelClassifier(MarginClassifier):
         kernel = data.resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         if self.landmarks is None:
             return kernel, None
-        rng = check_random_state(self.random_state)
+        rng = check_seed("random_state", self.random_state)
         return kernel, NystroemMap(kernel, data.draw_landmarks(self.landmarks, rng))
 
     def _width(self, data: PartitionedSet, nystroem: NystroemMap | None) -> int:

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from polymargin.blocks import total
-from polymargin.checks import check_labels
+from polymargin.checks import check_labels, check_seed
 from polymargin.estimators._base import MarginClassifier, TrainingSet
 from polymargin.estimators._partitions import PartitionedSet, rows_in_memory
 from polymargin.estimators._scoring import Scoring
@@ -32,7 +31,7 @@ class MomentClassifier(MarginClassifier):
         """Return what maps rows to kernel values at the landmarks; None where rows are their own features."""
         kernel = data.resolve_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         if self.landmarks is not None:
-            rng = check_random_state(self.random_state)
+            rng = check_seed("random_state", self.random_state)
             centres = getattr(self, "landmark_method", "sample") == "kmeans"
             return KernelFeatures(kernel, data.draw_landmarks(self.landmarks, rng, centres=centres))
         if kernel.name == "linear":

@@ -81,7 +81,7 @@ class Machine:
 
     def problem(self, penalty: Penalty, C: float) -> SparseProblem:
         """State the problem with a penalty."""
-        return SparseProblem(self.X, self.losses, penalty, C)
+        return SparseProblem(self.X, self.losses, penalty, float(C))
 
     @staticmethod
     def method(solver: Any, problem: SparseProblem) -> Solver:

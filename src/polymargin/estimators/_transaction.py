@@ -1,8 +1,11 @@
 """Fits that leave an estimator fitted or as it was, never in between, and the threads of BLAS as they were."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
+
+import numpy as np
 
 from polymargin.solvers.contract import Interrupted
 from polymargin.threads import one_blas_thread
@@ -15,14 +18,14 @@ def all_or_nothing(method: Method) -> Method:
 
     So an estimator whose first fit failed is not fitted, and one whose later fit failed is the model it was. A fit
     that Ctrl-C has ended keeps the certified point that it stored before it passed the interruption on. Meanwhile
-    BLAS has one thread, except for large products: see `polymargin.threads`.
+    BLAS has one thread, except for large products (see `polymargin.threads`), and parameters are plain numbers.
     """
 
     @functools.wraps(method)
     def whole(self: Any, *arguments: Any, **named: Any) -> Any:
         before = self.__dict__.copy()
         try:
-            with one_blas_thread():
+            with one_blas_thread(), plain_numbers(self):
                 return method(self, *arguments, **named)
         except BaseException as failure:
             if not (isinstance(failure, Interrupted) and failure.stored_by is self):
@@ -33,6 +36,24 @@ def all_or_nothing(method: Method) -> Method:
             raise
 
     return whole  # type: ignore[return-value]
+
+
+@contextmanager
+def plain_numbers(estimator: Any) -> Iterator[None]:
+    """Let parameters that are numpy's scalars be Python's numbers meanwhile.
+
+    A product of ``np.float32(0.5)`` and a Python number is of single precision, and one of ``np.int8(100)`` may
+    overflow: what a number means must not depend on the type that it was given in.
+    """
+    numbers = (np.integer, np.floating)
+    given = {name: value for name, value in estimator.__dict__.items() if isinstance(value, numbers)}
+    plain = {name: int(value) if isinstance(value, np.integer) else float(value) for name, value in given.items()}
+    estimator.__dict__.update(plain)
+    try:
+        yield
+    finally:
+        unchanged = (name for name in given if estimator.__dict__.get(name) is plain[name])
+        estimator.__dict__.update({name: given[name] for name in unchanged})
 
 
 SAVING = ("cache_size", "landmarks")

@@ -14,6 +14,7 @@ from polymargin.estimators._kernel import KernelClassifier, features_at_hand
 from polymargin.estimators._partitions import PartitionedSet
 from polymargin.estimators._transaction import all_or_nothing
 from polymargin.gram import (
+    SEMI_DEFINITE,
     FeatureGram,
     Kernel,
     NystroemMap,
@@ -32,8 +33,9 @@ from polymargin.problems.hinge import (
 )
 from polymargin.problems.hinge.catalogue import check_given
 from polymargin.solvers.contract import Settings, Solution, at_rest
+from polymargin.solvers.hinge.inner_loop import check_bound
 from polymargin.solvers.hinge.interior_point import InteriorPoint
-from polymargin.solvers.hinge.left_out import frozen_left_out_scores
+from polymargin.solvers.hinge.left_out_refitted import left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.policy import POLICY
 
@@ -54,6 +56,22 @@ class FitRecord:
     costs: NDArray[np.float64]
     n_rows: int
     coefficients: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedRows:
+    """What a fit can hand on to those who ask for left-out scores right after it.
+
+    Attributes
+    ----------
+    problem : that was solved, of the distinct rows.
+    point : its solution.
+    place : (n,) the distinct row that every training row of positive weight is.
+    """
+
+    problem: HingeProblem
+    point: HingePoint
+    place: NDArray[np.intp]
 
 
 class MulticategorySVC(KernelClassifier):
@@ -186,6 +204,8 @@ class MulticategorySVC(KernelClassifier):
 
     _fit_record: FitRecord
 
+    _hands_on = False
+
     def __init__(
         self,
         C: float = 1.0,
@@ -252,8 +272,9 @@ class MulticategorySVC(KernelClassifier):
         data = self._data(X, y, sample_weight, costs=costs)
         check_costs_of_loss(self.loss, data)
         n_rows = data.n_rows
+        place = None
         if not isinstance(data, PartitionedSet) and self._is_merged(data):
-            data = data.merged(pairwise=self._is_pairwise())[0]
+            data, place = data.merged(pairwise=self._is_pairwise())
         kernel, nystroem = self._kernel_of(data)
         if isinstance(data, PartitionedSet):
             return self._fit_partitions(data, kernel, nystroem, settings)
@@ -264,11 +285,16 @@ class MulticategorySVC(KernelClassifier):
         problem = HingeProblem(gram, losses, self.fit_intercept)
         solver = "auto" if settings.is_over else self.solver  # none will begin, and there may be no whole matrix
         solution = at_rest(Portfolio(solver).solve, problem, settings, observer=self._observer())
+        if nystroem is None and kernel.name not in SEMI_DEFINITE:
+            check_bound(problem, solution.point.dual, solution.certificate.dual)
         self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
         record = self._fit_record
         self._fit_record = FitRecord(record.labels, record.costs, n_rows, record.coefficients)
         self.intercept_ = solution.point.intercept
         self._conclude(self._as_stored(solution, problem, data.X), settings.tol)
+        hands_on = self.__dict__.pop("_hands_on", False)
+        if hands_on and place is not None and gram.n == place.max() + 1:
+            self._solved_rows = SolvedRows(problem, solution.point, place)
         return self
 
     def _is_merged(self, data: TrainingSet) -> bool:
@@ -374,30 +400,29 @@ class MulticategorySVC(KernelClassifier):
         without an active set, and for linear machines of fewer features than rows: their few free multipliers pin
         all scores, so that a frozen active set is far from a refit.
         """
+        solved: SolvedRows | None = self.__dict__.pop("_solved_rows", None)
         if self.support_ is None:
             return None
-        data = self._training_set(X, y, sample_weight, costs=costs, reset=False)
-        if self.kernel == "linear" and self.landmarks is None and data.n_features < data.n_rows:
+        if self.kernel == "linear" and self.landmarks is None and self.n_features_in_ < self._fit_record.n_rows:
             return None
+        if not hinge_losses(self.loss, self._fit_record.labels, self._fit_record.costs).is_compiled:
+            return None
+        solved = solved or self._solved_again(X, y, sample_weight, costs)
+        return left_out_scores(solved.problem, solved.point, self._settings())[solved.place]
+
+    def _solved_again(self, X: Any, y: Any, sample_weight: Any, costs: Any) -> SolvedRows:
+        """State the fitted problem of the distinct rows once more."""
+        data = self._training_set(X, y, sample_weight, costs=costs, reset=False)
         everyone = np.zeros((len(y), data.n_classes))
         everyone[self.support_] = self._fit_record.coefficients
-        merged, place = data.merged(pairwise=self._is_pairwise())
-        R = np.zeros((merged.n_rows, data.n_classes))
+        rows, place = data.merged(pairwise=self._is_pairwise())
+        R = np.zeros((rows.n_rows, data.n_classes))
         np.add.at(R, place, everyone[data.rows])
-        support = np.flatnonzero(R.any(axis=1))
-        rows = merged.restricted(support, pairwise=self._is_pairwise())
         losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
-        if not losses.is_compiled:
-            return None
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
         problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
-        scores = np.empty((merged.n_rows, data.n_classes))
-        others = np.setdiff1d(np.arange(merged.n_rows), support)
-        if len(others):
-            scores[others] = self._scores(self._validated(X)[merged.rows[others]])
-        scores[support] = frozen_left_out_scores(problem, HingePoint(losses.dual_of(R[support]), self.intercept_))
-        return scores[place]
+        return SolvedRows(problem, HingePoint(losses.dual_of(R), self.intercept_), place)
 
 
 def _hinge_block(

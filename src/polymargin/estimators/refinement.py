@@ -10,7 +10,7 @@ from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
-from polymargin.checks import check_choice, check_entries, check_magnitudes, check_weight
+from polymargin.checks import check_choice, check_entries, check_labels, check_magnitudes, check_weight
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.proximal import Sides
 from polymargin.solvers.ridge.refinement import refine_rows
@@ -98,12 +98,14 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_choice("refine_weights", self.refine_weights, ("uniform", "balanced"))
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(f"sample_weight must be None, as {self.estimator!r} does not take weights.")
+        check_labels("y", column_or_1d(y))
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
             check_magnitudes("sample_weight", weights)
         if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind == "f"):
             entries = X.tocsr() if sparse.issparse(X) else X
-            assert_all_finite(entries, input_name="X")
+            with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
+                assert_all_finite(entries, input_name="X")
             check_entries("X", entries)
         weighting = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, y, **weighting)
@@ -111,11 +113,12 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        labels = np.searchsorted(self.classes_, column_or_1d(y))
-        weights = _check_sample_weight(sample_weight, labels, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+        used = np.flatnonzero(weights)  # of other rows the classifier may not even know the class
+        labels, weights = np.searchsorted(self.classes_, column_or_1d(y)[used]), weights[used]
         totals = np.bincount(labels, weights, len(self.classes_)).astype(np.float64)
         factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
-        scores, (norms, intercepts) = self._directions(X), self._geometry()
+        scores, (norms, intercepts) = self._directions(X)[used], self._geometry()
         check_entries("The scores of estimator", scores)
         self.refinement_ = refine_rows(scores, labels, weights, factors, norms, -intercepts, self.C)
         return self

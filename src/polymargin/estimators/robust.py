@@ -7,11 +7,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
-from polymargin.checks import check_choice, check_flag, check_integer, check_real, check_weight
+from polymargin.checks import check_choice, check_flag, check_integer, check_real, check_seed, check_weight
 from polymargin.costs import CONVERSIONS, resolve_utility, utility_of_costs
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
@@ -436,7 +435,7 @@ class RobustSVC(KernelClassifier):
             yield "identity", untruncated(utility=identity)
         if labels is None:
             return
-        rng = check_random_state(self.random_state)
+        rng = check_seed("random_state", self.random_state)
         for _ in range(self.n_init - 1):
             yield "random", untruncated(emphasis=rng.exponential(size=len(labels)) ** 3)
         if "local" not in names or len(labels) > DEFAULTS.local_rows:

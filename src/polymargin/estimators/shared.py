@@ -4,11 +4,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
-from polymargin.checks import check_choice, check_integer
+from polymargin.checks import check_choice, check_integer, check_seed
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._tasks import TaskClassifier
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
@@ -301,7 +300,7 @@ class SharedStructureSVC(TaskClassifier):
         shape = problem.relations.lower.shape
         starts = [np.eye(shape[0]) if shape[0] == shape[1] else spectral_start(problem, base_step)]
         if not problem.is_convex:
-            rng = check_random_state(self.random_state)
+            rng = check_seed("random_state", self.random_state)
             starts += [random_start(rng, shape) for _ in range(self.n_init - 1)]
         return starts
 

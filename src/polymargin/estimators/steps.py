@@ -82,6 +82,12 @@ def fitted_rows(machine: Any) -> int:
     return machine._fit_record.n_rows
 
 
+def hand_on(machine: Any) -> None:
+    """Let the next fit of a machine keep what `left_out_scores` needs, until it is asked for."""
+    if hasattr(machine, "_hands_on"):
+        machine._hands_on = True
+
+
 def left_out_scores(machine: Any, *rows: Any, **costs: Any) -> NDArray | None:
     """Return the scores of every row without itself; None where the estimator cannot tell."""
     return machine._left_out_scores(*rows, **costs)

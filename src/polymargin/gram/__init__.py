@@ -3,6 +3,7 @@
 from polymargin.gram.kernels import (
     KERNELS,
     LARGEST_GAMMA,
+    SEMI_DEFINITE,
     SMALLEST_GAMMA,
     Kernel,
     check_kernel_name,
@@ -36,11 +37,13 @@ from polymargin.gram.providers import (
     pivoted_cholesky,
     products_at,
     products_by_rows,
+    restricted,
 )
 
 __all__ = [
     "KERNELS",
     "LARGEST_GAMMA",
+    "SEMI_DEFINITE",
     "SMALLEST_GAMMA",
     "DenseGram",
     "FeatureGram",
@@ -67,6 +70,7 @@ __all__ = [
     "products_at",
     "products_by_rows",
     "resolve_kernel",
+    "restricted",
     "row_keys",
     "row_norms_squared",
     "skinny_product",

@@ -14,6 +14,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
+SEMI_DEFINITE = ("linear", "rbf", "laplacian")
+"""Kernels whose matrices are positive semi-definite whatever their parameters."""
 _KERNEL_PARAMETERS = {
     "rbf": ("gamma",),
     "laplacian": ("gamma",),

@@ -6,11 +6,10 @@ products of features, or row by row.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -18,7 +17,7 @@ from polymargin._native.rows import add_rows, gather
 from polymargin.gram.kernels import AT_ONCE, Kernel, OutOfTimeError, row_norms_squared, row_ranges
 from polymargin.gram.products import skinny_product
 from polymargin.memory import check_memory
-from polymargin.threads import large_products
+from polymargin.threads import eigh, large_products
 
 
 class Gram(Protocol):
@@ -204,6 +203,13 @@ def as_features(gram: Gram, who: str) -> FeatureGram:
     return gram
 
 
+def restricted(gram: Gram, rows: NDArray[np.intp]) -> Gram:
+    """Return the kernel of some rows: as features where it is one of features."""
+    if isinstance(gram, FeatureGram):
+        return FeatureGram(gram.features[rows])
+    return DenseGram(gram.block(rows, rows))
+
+
 def products_at(gram: Gram, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows `rows` of the matrix's product with `V`."""
     if isinstance(gram, FeatureGram):
@@ -243,9 +249,9 @@ def pivoted_cholesky(
     return L
 
 
-def kernel_root(gram: Gram) -> NDArray[np.float64]:
-    """Return features (n, rank) whose inner products are the kernel matrix."""
-    values, vectors = scipy.linalg.eigh(gram.block(np.arange(gram.n)))
+def kernel_root(gram: Gram, is_over: Callable[[], bool] = lambda: False) -> NDArray[np.float64]:
+    """Return features (n, rank) whose inner products are the kernel matrix; give up where it is over."""
+    values, vectors = eigh(gram.block(np.arange(gram.n)), is_over)
     keep = values > values[-1] * len(values) * np.finfo(np.float64).eps
     return vectors[:, keep] * np.sqrt(values[keep])
 

@@ -198,5 +198,7 @@ class SharedProblem:
 
 def _largest_singular_value(matrix: NDArray[np.float64]) -> float:
     """Return the spectral norm, through the smaller Gram matrix: the largest value keeps its accuracy there."""
+    _, power = np.frexp(np.abs(matrix).max(initial=0.0))
+    matrix = np.ldexp(matrix, -power)  # squares of the largest numbers allowed would overflow
     gram = matrix.T @ matrix if matrix.shape[1] <= matrix.shape[0] else matrix @ matrix.T
-    return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
+    return float(np.ldexp(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)), power))

@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing
 
-from polymargin.checks import check_choice, check_real
+from polymargin.checks import check_choice, check_real, check_seed
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.selection.calibration import JUDGING_FOLDS, choose_map
+from polymargin.selection.folds import asked_by
 from polymargin.selection.least_squares import leave_out_by_least_squares
 from polymargin.selection.left_out import LeftOut, deal, fitted_clone, leave_out, smallest_class
 from polymargin.selection.probabilities import check_all_seen, check_rows, classes_of
@@ -180,7 +181,9 @@ def suspect_labels(
     if estimator is None and cv is None and len(classes) > MANY_CLASSES:
         left_out = leave_out_by_least_squares(X, y, weights, classes)
     else:
-        left_out = leave_out(machine, fitted_clone(machine, X, y, weights), X, y, weights, cv, classes)
+        left_out = leave_out(
+            machine, fitted_clone(machine, X, y, weights, hands_on=cv is None), X, y, weights, cv, classes
+        )
     check_all_seen(left_out, classes)
     P = _probabilities(left_out)
     everyone, labels = np.arange(len(P)), left_out.labels
@@ -269,10 +272,12 @@ def clean_and_refit(
     check_choice("cleaning", cleaning, CLEANINGS)
     check_real("at_least", at_least, at_least=0.5, at_most=1.0)
     check_real("test_size", test_size, above=0.0, at_most=0.9)
+    check_seed("random_state", random_state)
     machine = _default() if estimator is None else estimator
     X, y, _ = check_rows(_Around(machine), X, y, None)
     splitter = StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
-    train, held_out = next(splitter.split(np.zeros((len(y), 1)), y))
+    with asked_by("test_size", test_size, len(y)):
+        train, held_out = next(splitter.split(np.zeros((len(y), 1)), y))
     suspicion = suspect_labels(_safe_indexing(X, train), y[train], estimator, cv=cv)
     touched = suspicion.is_suspect & (suspicion.sure >= at_least)
     rows, cleaned = train, y[train].copy()

@@ -9,22 +9,21 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from polymargin.checks import check_choice, check_positive_values, check_real
+from polymargin.checks import check_choice, check_positive_values, check_real, check_seed
 from polymargin.estimators import steps
 from polymargin.estimators.multicategory import MulticategorySVC, hinge_losses
 from polymargin.estimators.parts import MarginClassifier, Scoring, TrainingSet, all_or_nothing
 from polymargin.gram import (
     LARGEST_GAMMA,
     SMALLEST_GAMMA,
-    DenseGram,
     FeatureGram,
     Gram,
     Kernel,
     NystroemMap,
     draw_landmarks,
     resolve_kernel,
+    restricted,
 )
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.calibration import JUDGING_FOLDS, least_log_loss
@@ -37,6 +36,7 @@ from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution, Status
 from polymargin.solvers.hinge.kernel_interior import InsidePoint
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores, support_rows
+from polymargin.solvers.hinge.left_out_refitted import refitted_left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.trace import Trace, TraceRow
 
@@ -286,7 +286,7 @@ class _Grid:
         machine, data, share = self.machine, self.data, share.begun()
         nystroem = None
         if machine.landmarks is not None:
-            rng = check_random_state(machine.random_state)
+            rng = check_seed("random_state", machine.random_state)
             nystroem = NystroemMap(
                 kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
             )
@@ -359,7 +359,8 @@ class _Grid:
         if self.criterion == "log_loss":
             entry["log_loss"] = self._log_loss(scores)
         if self.criterion == "loo_exact":
-            scores = self._exact_left_out_scores(problem, point)
+            used = np.flatnonzero(problem.coefficients(point.dual).any(axis=1))
+            scores[used] = refitted_left_out_scores(problem, point, used, self.settings)
             entry["loo_exact"] = left_out_loss(problem, scores, C, n)
         entry["criterion"] = entry[self.criterion] if isinstance(self.criterion, str) else np.nan
         wrong = scores.argmax(axis=1) != self.data.labels
@@ -372,24 +373,6 @@ class _Grid:
         everyone, labels = np.arange(len(scores)), self.data.labels
         folds = deal(everyone, labels, min(JUDGING_FOLDS, smallest_class(everyone, labels)))
         return least_log_loss(scores, labels, self.data.weights, folds)
-
-    def _exact_left_out_scores(self, problem: HingeProblem, point: HingePoint) -> NDArray[np.float64]:
-        """Refit without each support vector in turn, from the solution with it.
-
-        C weighs the sum of the losses, so that it stays as it is: lambda' = lambda n/(n-1) in the paper's terms.
-        """
-        R = problem.coefficients(point.dual)
-        scores = problem.gram.matmul(R) + point.intercept
-        everyone = np.arange(problem.gram.n)
-        for i in np.flatnonzero(R.any(axis=1)):
-            rest = np.delete(everyone, i)
-            losses = problem.losses.restricted(rest)
-            smaller = HingeProblem(restricted(problem.gram, rest), losses, problem.fit_intercept)
-            start = HingePoint(losses.dual_of(R[rest]), point.intercept)
-            refit = Portfolio().solve(smaller, self.settings, start=start).point
-            to_rest = problem.gram.block(np.array([i]), rest)[0]
-            scores[i] = to_rest @ smaller.coefficients(refit.dual) + refit.intercept
-        return scores
 
     def _cross_validate(self, gram: Gram, share: Share) -> NDArray[np.float64]:
         """Return the mean cost of the left-out folds for every C, or for the smallest that all folds reached."""
@@ -409,13 +392,6 @@ class _Grid:
                     break
             share.count(part.counted)
         return costs / sum(data.weights[test].sum() for _, test in folds)
-
-
-def restricted(gram: Gram, rows: NDArray[np.intp]) -> Gram:
-    """Return the kernel of some rows: as features where it is one of features."""
-    if isinstance(gram, FeatureGram):
-        return FeatureGram(gram.features[rows])
-    return DenseGram(gram.block(rows, rows))
 
 
 def scores_at(gram: Gram, rows: NDArray[np.intp], R: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,10 +8,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from polymargin.checks import check_positive_values, check_real
+from polymargin.checks import check_positive_values, check_real, check_seed
 from polymargin.estimators import steps
 from polymargin.estimators.parts import MarginClassifier, Scoring, TrainingSet, all_or_nothing
 from polymargin.estimators.robust import RobustSVC, utility_of_rows
@@ -23,10 +22,11 @@ from polymargin.gram import (
     NystroemMap,
     draw_landmarks,
     resolve_kernel,
+    restricted,
 )
 from polymargin.problems.robust import RobustPoint, RobustProblem
 from polymargin.selection.folds import folds_of
-from polymargin.selection.multicategory import DEFAULT_WIDTHS, restricted, scores_at
+from polymargin.selection.multicategory import DEFAULT_WIDTHS, scores_at
 from polymargin.selection.progress import counted
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, Share
@@ -271,7 +271,7 @@ class _Grid:
         machine, data = self.machine, self.data
         if machine.landmarks is None:
             return steps.gram(machine, kernel, data.X, None)
-        rng = check_random_state(machine.random_state)
+        rng = check_seed("random_state", machine.random_state)
         points = draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
         return steps.gram(machine, kernel, data.X, NystroemMap(kernel, points))
 

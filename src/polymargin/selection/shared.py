@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from polymargin.checks import SMALLEST, check_integer, check_positive_values, check_real
+from polymargin.checks import LARGEST, SMALLEST, check_integer, check_positive_values, check_real
 from polymargin.estimators import steps
 from polymargin.estimators.parts import (
     MarginClassifier,
@@ -157,6 +157,11 @@ class SharedStructureSearch(MarginClassifier):
             tasks = steps.tasks(machine, shared, data.classes)
         results = _table(grid, accuracy, tasks)
         best = results["params"][int(np.argmin(results["rank_test_score"]))]
+        if not SMALLEST <= best["relation_penalty"] <= LARGEST:
+            raise ValueError(
+                f"relation_penalties must be given for these rows: the best of the grid made for them is "
+                f"{best['relation_penalty']:.3g}, allowed are {SMALLEST:g} to {LARGEST:g}; or scale X."
+            )
         winner = clone(machine).set_params(**best).fit(X, y, sample_weight)
         keep_results(self, results, winner)
         copy_from(self, winner)
@@ -260,7 +265,13 @@ class _FoldSearch:
         plain = machine.formulation == "original" and machine.n_init == 1 and not problems[0].relations.symmetric
         if plain and steps.stops_early(machine) and isinstance(base_step, CommonBaseStep):
             starts = np.stack([steps.starts(machine, problem, base_step)[0] for problem in problems])
-            return alternate_side_by_side(problems, base_step, starts, self.settings.max_iter)
+            try:
+                return alternate_side_by_side(problems, base_step, starts, self.settings.max_iter)
+            except np.linalg.LinAlgError:
+                raise FloatingPointError(
+                    "X leaves no digits to the relations between classes, whose steps fail in floating-point "
+                    "arithmetic: centre the features and scale them to about unit size."
+                ) from None
         return [steps.solve(machine, problem, base_step, self.settings).point for problem in problems]
 
 
@@ -331,8 +342,8 @@ def trace_norm_path(
     """
     if not isinstance(estimator, TraceNormSVC) or estimator.loss != "squared":
         raise TypeError(f"estimator must be a TraceNormSVC with loss='squared', got {estimator!r}.")
-    check_integer("n_penalties", n_penalties, at_least=2)
-    check_real("ratio", ratio, above=0.0, at_most=1.0)
+    n_penalties = check_integer("n_penalties", n_penalties, at_least=2)
+    ratio = check_real("ratio", ratio, above=0.0, at_most=1.0)
     machine = clone(estimator)
     settings, data, features, _ = steps.begin(machine, X, y, sample_weight)
     tasks, _, rotation = steps.summarise(machine, data, features)

@@ -97,8 +97,8 @@ def sparse_path(
     >>> path.n_selected
     array([0, 1, 1, 3])
     """
-    check_integer("n_Cs", n_Cs, at_least=1)
-    check_real("eps", eps, above=0.0, at_most=1.0)
+    n_Cs = check_integer("n_Cs", n_Cs, at_least=1)
+    eps = check_real("eps", eps, above=0.0, at_most=1.0)
     model = SparseSVC(**parameters)
     settings, data, machine, penalty = steps.prepare(model, X, y, sample_weight)
     _check_selects(machine, penalty)
@@ -371,7 +371,8 @@ class SparseSVCCV(SparseClassifier):
     def _check_parameters(self) -> None:
         named_penalty(self.penalty)
         check_choice("loss", self.loss, LOSSES)
-        if not isinstance(self.adaptive, (bool, np.bool_)) and self.adaptive not in ("auto", "rounds"):
+        is_word = isinstance(self.adaptive, str) and self.adaptive in ("auto", "rounds")
+        if not (is_word or isinstance(self.adaptive, (bool, np.bool_))):
             raise ValueError(f"adaptive must be 'auto', 'rounds', True or False, got {self.adaptive!r}.")
         check_flag("per_variable", self.per_variable)
         check_flag("standardize", self.standardize)

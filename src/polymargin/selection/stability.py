@@ -11,8 +11,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import column_or_1d
 
-from polymargin.checks import check_flag, check_integer, check_labels, check_real
+from polymargin.checks import check_flag, check_integer, check_labels, check_real, check_seed
 from polymargin.estimators.sparse import SparseClassifier
+from polymargin.selection.folds import asked_by
 from polymargin.selection.progress import counted
 
 
@@ -76,13 +77,15 @@ def stability_selection(
     """
     if not isinstance(estimator, SparseClassifier):
         raise TypeError(f"estimator must be a SparseSVC or SparseSVCCV, got {estimator!r}.")
-    check_integer("n_resamples", n_resamples, at_least=1)
-    check_real("fraction", fraction, above=0.0, at_most=1.0)
+    n_resamples = check_integer("n_resamples", n_resamples, at_least=1)
+    fraction = check_real("fraction", fraction, above=0.0, at_most=1.0)
     check_flag("verbose", verbose)
+    check_seed("random_state", random_state)
     X, y = indexable(X, y)
     check_labels("y", column_or_1d(y))
     splitter = StratifiedShuffleSplit(n_resamples, train_size=fraction, random_state=random_state)
-    parts = [part for part, _ in splitter.split(np.zeros((len(y), 1)), y)]
+    with asked_by("fraction", fraction, len(y)):
+        parts = [part for part, _ in splitter.split(np.zeros((len(y), 1)), y)]
     fits = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_separated)(estimator, X, y, part) for part in parts
     )

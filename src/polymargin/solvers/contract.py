@@ -62,8 +62,8 @@ class Settings:
     reference: float | None = None
     work: float | None = None
     remainder: float = 0.5
-    judged_after: float = 0.2
-    hopeless: float = 1.5
+    judged_after: float = 0.1
+    hopeless: float = 1.0
     until: float = math.inf
 
     def started(self) -> "Settings":
@@ -280,13 +280,18 @@ class Progress:
         self.status = solution.status
 
     def is_hopeless(self) -> bool:
-        """Tell whether the work allotted is far too little at the pace of the second half of the way so far."""
-        limit, work, gap = self.settings.work, self.history[-1].work, self.history[-1].gap
-        if limit is None or work < self.settings.judged_after * limit or gap <= self.settings.tol:
+        """Tell whether the work allotted is far too little at the pace of the second half of the way so far.
+
+        The pace is that of primal minus dual: relative to a primal that is still large, the gap hardly changes.
+        """
+        limit, last = self.settings.work, self.history[-1]
+        if limit is None or last.work < self.settings.judged_after * limit or last.gap <= self.settings.tol:
             return False
-        before = min(self.history, key=lambda record: abs(record.work - 0.5 * work)).gap
-        pace = math.log(before / gap) / (0.5 * work) if before > gap > 0.0 else 0.0
-        return pace * self.settings.hopeless * limit < math.log(gap / self.settings.tol)
+        before = min(self.history, key=lambda record: abs(record.work - 0.5 * last.work))
+        between, earlier = last.primal - last.dual, before.primal - before.dual
+        pace = math.log(earlier / between) / (last.work - before.work) if earlier > between > 0.0 else 0.0
+        aim = self.settings.tol * max(1.0, abs(last.dual))
+        return pace * (self.settings.hopeless * limit - last.work) < math.log(between / aim)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""

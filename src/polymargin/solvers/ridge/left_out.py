@@ -20,6 +20,7 @@ from polymargin.problems.proximal import NormalEquations, ProximalRows, RowProbl
 from polymargin.solvers.linear_algebra import dense
 from polymargin.solvers.ridge.path import SpectralRidge, decompose
 from polymargin.solvers.ridge.settings import DEFAULTS
+from polymargin.threads import eigh, svd
 
 Chunk = tuple[slice, NDArray[np.float64]]
 """Some rows, and their left-out scores (n_Cs, n, k)."""
@@ -216,9 +217,9 @@ def _principal_axes(
     B: Any, inner: NDArray[np.float64], roots: NDArray[np.float64], largest_C: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Decompose ``N^(1/2) E E' N^(1/2) = U diag(values) U'``, by the rows where squaring them costs digits."""
-    values, U = scipy.linalg.eigh(roots[:, None] * inner * roots)
+    values, U = eigh(roots[:, None] * inner * roots)
     if values[-1] / (max(values[0], 0.0) + 1.0 / largest_C) > DEFAULTS.squaring_suffices:
         E = np.column_stack([dense(B), -np.ones(len(roots))])
-        U, s, _ = scipy.linalg.svd(roots[:, None] * E, full_matrices=False)
+        U, s, _ = svd(roots[:, None] * E)
         return s**2, U
     return np.maximum(values, 0.0), U

@@ -7,12 +7,12 @@ is quick; where the largest C would show that squaring the rows has cost digits,
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin.problems.proximal import NormalEquations, RowProblem
 from polymargin.solvers.ridge.class_qr import ClassQR, qr_per_class, weighted_systems
 from polymargin.solvers.ridge.settings import DEFAULTS
+from polymargin.threads import eigh, svd
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def decompose(
     `class_qr` if that is at hand.
     """
     if problem is not None and class_qr is None:
-        bases = [scipy.linalg.eigh(hessian) for hessian in problem.hessians()]
+        bases = [eigh(hessian) for hessian in problem.hessians()]
         worst = max(values[-1] / (max(values[0], 0.0) + 1.0 / largest_C) for values, _ in bases)
         if rows is None or worst <= DEFAULTS.squaring_suffices:
             targets = problem.targets()
@@ -65,6 +65,6 @@ def decompose(
         raise ValueError("one of problem and rows must be given, got None for both.")
     spectra = []
     for system in weighted_systems(qr_per_class(rows) if class_qr is None else class_qr, rows.sides):
-        U, s, Vt = scipy.linalg.svd(system.A, full_matrices=False)
+        U, s, Vt = svd(system.A)
         spectra += [SpectralRidge(s**2, Vt.T, s * column) for column in (U.T @ system.right).T]
     return spectra

@@ -36,7 +36,7 @@ from polymargin.solvers.contract import (
     accepts_kinds,
 )
 from polymargin.solvers.hinge.decomposition import Decomposition
-from polymargin.solvers.hinge.interior_point import InteriorSequence
+from polymargin.solvers.hinge.interior_point import InteriorPoint, InteriorSequence
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.robust.proximal_newton import ProximalNewton
 from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
@@ -45,10 +45,8 @@ from polymargin.solvers.robust.settings import DEFAULTS, RobustSettings
 class DCAlgorithm:
     """DC from one start; `convex` solves the steps, at most `max_steps` of them, and gives its name to the trace.
 
-    A solver whose attribute `starts_at_bounds` is true starts a step from the solution of the last, others from a
-    vertex.
-    It ends before the tangent repeats itself if a step lowers the objective by no more than this share of it,
-    `least_descent`.
+    An interior point starts a step from a vertex, others from the solution of the last. It ends before the tangent
+    repeats itself if a step lowers the objective by no more than this share of it, `least_descent`.
     """
 
     name = "dc_algorithm"
@@ -102,8 +100,8 @@ class DCAlgorithm:
                     off_by = self.tuning.step_share * settings.tol * max(1.0, abs(here.objective)) / n_pairs
                     following: Any = problem.linearise(ahead.F, tangent, off_by)
                     settled = problem.is_repeated(following, tangent)
-                    starts_at_bounds = getattr(self.convex, "starts_at_bounds", False)
-                    warm = step.point if starts_at_bounds else problem.vertices(following)
+                    is_inside = isinstance(self.convex, InteriorPoint)
+                    warm = problem.vertices(following) if is_inside else step.point
                     if exactly or not settled or step.certificate.within(self.tuning.step_share * settings.tol):
                         break
                     exactly = True
@@ -148,6 +146,8 @@ def convex_solver(
         return InteriorSequence()
     most = min(max(gram.n // 4, tuning.small_problem // (n_classes - 1)), at_most, gram.n + 1)
     factor = pivoted_cholesky(gram, gram.n + 1 if smooth else most, until=until)
+    if not factor.shape[1]:  # a kernel that knows nothing is that of a feature that is zero
+        factor = np.zeros((gram.n, 1))
     if factor.shape[1] < most or smooth:
         return InteriorSequence(factor)
     return Portfolio() if problem.losses.sees_differences else ProximalNewton(tuning)

@@ -40,7 +40,6 @@ class ProximalNewton:
     """
 
     name: ClassVar[str] = "proximal_newton"
-    starts_at_bounds: ClassVar[bool] = True
     tuning: RobustSettings = DEFAULTS
 
     def accepts(self, problem: Any) -> Accepted:

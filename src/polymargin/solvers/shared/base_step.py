@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from polymargin.problems.shared import Formulation, TaskMoments
 from polymargin.solvers.linear_algebra import conjugate_gradients, solve_positive
 from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
+from polymargin.threads import eigh
 
 
 class BaseStep(Protocol):
@@ -54,7 +55,7 @@ class CommonBaseStep:
     """
 
     def __init__(self, tasks: TaskMoments):
-        values, self.vectors = scipy.linalg.eigh(tasks.grams[0])
+        values, self.vectors = eigh(tasks.grams[0])
         self.values = np.maximum(values, 0.0)
         self.cross = self.vectors.T @ tasks.cross
 
@@ -125,7 +126,7 @@ class GroupedBaseStep:
     def __init__(self, tasks: TaskMoments, tuning: SharedSettings = DEFAULTS):
         self.tasks = tasks
         self.tuning = tuning
-        values, self.vectors = scipy.linalg.eigh(tasks.grams.sum(axis=0))
+        values, self.vectors = eigh(tasks.grams.sum(axis=0))
         self.values = np.maximum(values, 0.0)
 
     def solve(
@@ -134,18 +135,18 @@ class GroupedBaseStep:
         """Return the optimal W for M."""
         if M.shape[0] == M.shape[1] and np.array_equal(M, np.eye(len(M))):
             return self.independent(C)
-        grams = self.tasks.grams
-        mixes = np.einsum("bl,gl,al->gba", M, self.tasks.member, M)
+        grams, member = self.tasks.grams, self.tasks.member
         right = self.tasks.cross @ M.T
         q, b = right.shape
         if q * b <= self.tuning.dense_unknowns:
+            mixes = np.einsum("bl,gl,al->gba", M, member, M)
             system = sum(np.kron(gram, mix) for gram, mix in zip(grams, mixes, strict=True)) + np.eye(q * b) / C
             return solve_positive(system, right.ravel()).reshape(q, b)
 
         def apply(W: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.matmul(grams, np.matmul(W, mixes)).sum(axis=0) + W / C
+            return self.tasks.apply(W @ M) @ M.T + W / C
 
-        mixed, rotation = scipy.linalg.eigh(mixes.mean(axis=0))
+        mixed, rotation = eigh(M * member.mean(axis=0) @ M.T)
         divisor = self.values[:, None] * np.maximum(mixed, 0.0) + 1.0 / C
 
         def precondition(residual: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.shared.alternation import has_stalled
 from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
-from polymargin.threads import large_products
+from polymargin.threads import heard, large_products
 
 
 class ProximalGradient:
@@ -34,7 +34,8 @@ class ProximalGradient:
     ) -> Solution[NDArray[np.float64]]:
         """Solve from `start` (zero by default)."""
         scaled = problem.A * np.sqrt(problem.weights)[:, None]
-        step = 1.0 / (problem.C * float(np.linalg.norm(scaled.T @ scaled, 2)))  # h'' is at most 1
+        largest = heard(np.linalg.norm, scaled.T @ scaled, 2, is_over=lambda: False)
+        step = 1.0 / (problem.C * float(largest))  # h'' is at most 1
         Z = np.zeros((problem.A.shape[1], problem.signs.shape[1])) if start is None else start.copy()
         ahead, momentum = Z, 1.0
         with large_products(problem.A.size), Progress(settings, observer, method=self.name) as progress:

@@ -114,7 +114,7 @@ class Sweep:
         has_rule = has_price_rule(problem.penalty, problem.losses.n_classes)
         with Progress(settings, observer, method=CuttingPlanes.name) as progress:
             for _ in progress:
-                if not master.run(progress.seconds_left):
+                if not master.run(progress.seconds_left, progress.out_of_time):
                     progress.status = Status.NUMERICAL_ERROR
                     progress.out_of_time()
                     break

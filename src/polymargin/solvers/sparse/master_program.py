@@ -1,6 +1,7 @@
 """The dual linear program of the sparse machines in HiGHS, with only the rows that matter."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import highspy
@@ -13,6 +14,9 @@ from polymargin.problems.sparse import SparsePoint, SparseProblem
 from polymargin.solvers.sparse.hinge_columns import HingeColumns
 from polymargin.solvers.sparse.homotopy import Vertex
 from polymargin.solvers.sparse.settings import DEFAULTS, CuttingSettings
+
+ENDS = tuple(getattr(highspy.HighsModelStatus, name) for name in ("kOptimal", "kTimeLimit", "kInterrupt"))
+"""What no other way of solving can change."""
 
 DEFAULT_SCALING, BY_LARGEST_ENTRIES = 2, 4
 """HiGHS's numbers of its own choice of scaling, and of scaling by the largest entries."""
@@ -100,6 +104,7 @@ class Master:
         self.conjugate_columns = np.full(problem.X.shape[1], -1, dtype=np.intp)
         self.tight = False
         self.highs = _silent_highs(tuning.feasibility)
+        self.interruption = Interruption(self.highs)
         n_columns = len(hinges.upper)
         bounds = hinges.upper / self.unit
         self.highs.addCols(
@@ -126,11 +131,16 @@ class Master:
                 self.highs.changeRowBounds(row, -highspy.kHighsInf, C / self.unit * weight)
 
     def rows_of(self, atoms: Atoms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return ``a.G_j`` as rows over u, and scales that bring bounds and entries near 1."""
+        """Return ``a.G_j`` as rows over u, and scales that bring bounds and entries near 1.
+
+        Entries beyond what HiGHS can hold are brought down, and bounds with them, perhaps to next to nothing
+        beside the tolerance: the certificate tells what the multipliers are worth then.
+        """
         columns = self.unit * self.columns[atoms.variables]
         rows = self.hinges.along(atoms.directions) * columns.T[:, self.hinges.example]
         largest = np.maximum(np.abs(rows).max(axis=1), np.finfo(np.float64).tiny)
         scales = np.maximum(1.0 / atoms.costs, self.tuning.smallest_entry / largest)
+        scales /= np.maximum(1.0, scales * largest / self.tuning.largest_entry)
         return rows * scales[:, None], scales
 
     def add(self, atoms: Atoms) -> int:
@@ -163,8 +173,10 @@ class Master:
         conjugates[known] = self.unit * values[self.conjugate_columns[known]]
         return conjugates
 
-    def run(self, seconds: float) -> bool:
+    def run(self, seconds: float, is_over: Callable[[], bool] = lambda: False) -> bool:
         """Solve from the last basis, or afresh if that fails; tell whether an optimal basis was found.
+
+        HiGHS asks `is_over` after every iteration whether to stop.
 
         At tolerances near rounding the dual simplex method may wander for ever: it has a limited number of
         iterations, after which it starts again from the same basis under another scaling, then afresh. (HiGHS's
@@ -185,9 +197,10 @@ class Master:
                     self.highs.setBasis(basis)
             self.highs.setOptionValue("simplex_iteration_limit", patience * size)
             self.highs.setOptionValue("simplex_scale_strategy", scaling)
-            self.highs.run()
+            with self.interruption.by(is_over):
+                self.highs.run()
             status = self.highs.getModelStatus()
-            if status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
+            if status in ENDS:
                 break
         return status == highspy.HighsModelStatus.kOptimal
 
@@ -262,6 +275,30 @@ class Master:
         self.highs.setBasis(basis)
 
 
+class Interruption:
+    """Lets HiGHS, which otherwise hears nothing while it runs, stop where Python says so.
+
+    It knows nothing of the master, which is freed with its program when the last reference goes.
+    """
+
+    def __init__(self, highs: highspy.Highs) -> None:
+        self.is_over: Callable[[], bool] = lambda: False
+        highs.setCallback(self._ask, None)
+        highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
+
+    @contextmanager
+    def by(self, is_over: Callable[[], bool]) -> Iterator[None]:
+        """Ask `is_over` meanwhile."""
+        before, self.is_over = self.is_over, is_over
+        try:
+            yield
+        finally:
+            self.is_over = before
+
+    def _ask(self, kind: Any, message: str, told: Any, answer: Any, data: Any) -> None:
+        answer.user_interrupt = self.is_over()
+
+
 def _silent_highs(feasibility: float) -> highspy.Highs:
     highs = highspy.Highs()
     for option, value in (
@@ -281,4 +318,9 @@ def add_rows(highs: highspy.Highs, rows: Any, lower: NDArray[np.float64], upper:
     """Add rows, dense or sparse, with their bounds."""
     matrix = sparse.csr_array(rows)
     starts, indices = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
-    highs.addRows(matrix.shape[0], lower, upper, matrix.nnz, starts, indices, matrix.data)
+    done = highs.addRows(matrix.shape[0], lower, upper, matrix.nnz, starts, indices, matrix.data)
+    if done == highspy.HighsStatus.kError:
+        raise FloatingPointError(
+            f"X cannot be used: its linear program has coefficients of {abs(matrix.data).max():.3g}, beyond "
+            "what HiGHS takes. Scale the features to about unit size."
+        )

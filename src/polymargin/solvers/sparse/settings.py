@@ -24,6 +24,8 @@ class CuttingSettings:
     last_patience : the same for the last way, after which it is given up.
     largest_growth : factor by which C may outgrow the unit of the multipliers before the master is built anew.
     smallest_entry : rows are scaled until their bound is at least 1 and their largest entry at least this.
+    largest_entry : rows with larger entries, of which HiGHS takes none above 1e15, are scaled down to it.
+    far_from_zero : variables whose middle is more than so many times their range from zero are taken about it.
     noise : multipliers that move no margin by more than this are rounding errors of a degenerate vertex.
     margin_rounding : hinges below this fraction of the margin may be rounding errors of HiGHS.
     correlation_rounding : correlations below this fraction of their terms count as zero (constant variables).
@@ -47,6 +49,8 @@ class CuttingSettings:
     last_patience: int = 20
     largest_growth: float = 300.0
     smallest_entry: float = 1e-3
+    largest_entry: float = 1e14
+    far_from_zero: float = 10.0
     noise: float = 1e-10
     margin_rounding: float = 1e-7
     correlation_rounding: float = 1e-13

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -22,6 +24,7 @@ from polymargin.solvers.contract import (
     accepts_kinds,
     at_rest,
 )
+from polymargin.solvers.sparse.settings import DEFAULTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +56,40 @@ class SquaredNorm:
     ) -> Solution[SparsePoint]:
         """Solve the hinge machine; with p > n its rows are first rotated into n dimensions.
 
-        Only inner products of rows matter to it.
+        Only inner products of rows matter to it. Offsets of variables, whose squares would drown them, are left to
+        the intercept.
         """
         n, p = problem.X.shape
         factor = 2.0 * problem.penalty.squares
         C = problem.C / factor
-        rotated = problem.X
-        if p > n and not sparse.issparse(problem.X):
-            rotated = scipy.linalg.qr(problem.X.T, mode="r")[0][:n].T
+        offset = _offsets(problem.X)
+        X = problem.X - offset if offset.any() else problem.X
+        rotated = X if sparse.issparse(X) or p <= n else scipy.linalg.qr(X.T, mode="r")[0][:n].T
         machine = HingeProblem(FeatureGram(rotated), problem.losses.scaled(C))
-        begin = None if start is None else HingePoint(C * start.dual, start.intercept)
+        begin = None if start is None else HingePoint(C * start.dual, start.intercept + start.coef @ offset)
         # the gap is relative to max(1, primal), and a multiple of the problem may multiply it
         tighter = replace(settings, tol=settings.tol / max(1.0, factor))
         found = at_rest(self.machine.solve, machine, tighter, start=begin, observer=observer)
-        machine = HingeProblem(FeatureGram(problem.X), machine.losses)
+        machine = HingeProblem(FeatureGram(X), machine.losses)
         inner = machine.certify(found.point)
-        coef = safe_sparse_dot(machine.coefficients(found.point.dual).T, problem.X, dense_output=True)
+        coef = safe_sparse_dot(machine.coefficients(found.point.dual).T, X, dense_output=True)
         certificate = Certificate.of(factor * inner.primal, factor * inner.dual, infeasibility=inner.infeasibility)
-        point = SparsePoint(coef, found.point.intercept, found.point.dual / C)
+        point = SparsePoint(coef, found.point.intercept - coef @ offset, found.point.dual / C)
         solution = replace(
             found, point=point, certificate=certificate, history=(), trace=found.trace.scaled(factor)
         )
         if solution.status is Status.INTERRUPTED:
             raise Interrupted(solution)
         return solution
+
+
+def _offsets(X: Any) -> NDArray[np.float64]:
+    """Return the middles (p,) of variables that lie far from zero, 0 for others.
+
+    Middles are the same in whatever order, and however often, rows are given.
+    """
+    if sparse.issparse(X):
+        return np.zeros(X.shape[1])
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    middle = 0.5 * (lowest + highest)
+    return np.where(np.abs(middle) > DEFAULTS.far_from_zero * (highest - lowest), middle, 0.0)
