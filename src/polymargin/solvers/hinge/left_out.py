@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
-from polymargin.solvers.hinge import left_out_by_feature
+from polymargin.solvers.hinge import left_out_by_feature, left_out_by_score
 from polymargin.solvers.hinge.class_blocks import check_pivots, is_classwise
 from polymargin.solvers.hinge.inner_loop import check_curvature
 from polymargin.solvers.hinge.left_out_by_class import score_changes
@@ -39,6 +39,8 @@ def frozen_left_out_scores(
     example, direction = losses.free_directions(point.dual, scores)
     lost = -R[support]
     changes = _changes_by_feature(problem, support, example, direction, lost, tuning)
+    if changes is None:
+        changes = _changes_by_score(problem, support, example, direction, lost, tuning)
     if changes is None:
         changes = _changes_by_class(problem, support, example, direction, lost, tuning)
     if changes is None:
@@ -249,6 +251,37 @@ def _changes_by_feature(
         fit_intercept=problem.fit_intercept,
         tuning=tuning,
     )
+
+
+def _changes_by_score(
+    problem: HingeProblem,
+    support: NDArray[np.intp],
+    example: NDArray[np.intp],
+    direction: NDArray[np.float64],
+    lost: NDArray[np.float64],
+    tuning: LeftOutSettings,
+) -> NDArray[np.float64] | None:
+    """Return about the same from every class by itself; None where few multipliers are free, or digits are lost."""
+    losses = problem.losses
+    if len(example) < tuning.by_score or not (losses.sees_single_scores or losses.sees_differences):
+        return None
+    K = problem.gram.block(support, support)
+    scale = max(float(K.diagonal().max()), 1.0)
+    place = np.searchsorted(support, example)
+    for precision in _precisions(lost, tuning):
+        with suppress(np.linalg.LinAlgError):
+            return left_out_by_score.score_changes(
+                K.astype(precision.dtype),
+                place,
+                direction,
+                lost,
+                single_scores=losses.sees_single_scores,
+                fit_intercept=problem.fit_intercept,
+                ridge=precision.ridge * scale,
+                pivot=precision.pivot * scale,
+                sweeps=tuning.sweeps,
+            )
+    return None
 
 
 def _changes_by_class(
