@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.softmax import SoftmaxProblem, probabilities
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.softmax_newton import SoftmaxNewton, points_without
+from polymargin.solvers.softmax_newton import SoftmaxNewton, approached
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -42,8 +42,8 @@ JUDGING_FOLDS = 5
 SETTINGS = Settings(tol=1e-10, max_iter=200)
 """When the fit of a map stops: Newton's method needs some ten iterations."""
 
-JUDGING = Settings(tol=1e-2, max_iter=200)
-"""When the fit of a candidate stops; that of the map which is taken then goes on."""
+JUDGING = 0.01
+"""Decrease of the summed log loss at which the fit of a candidate stops; that of the map which is taken goes on."""
 
 
 class ScoreMap(Protocol):
@@ -182,15 +182,17 @@ def _judged(
     ends = np.cumsum(sizes)
     folds = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
     judged: dict[str, tuple[Array, Array]] = {}
-    start = None
+    theta = np.ones(1)
     for method in CANDIDATES:
         if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
             continue
         problem = _problem(method, scores, labels, weights)
-        if start is not None:
-            start = np.concatenate([start, np.zeros(len(problem.ridge) - len(start))])
-        start = SoftmaxNewton().solve(problem, JUDGING, start=start).point
-        judged[method] = start, _fold_losses(problem, start, labels, folds)
+        start = np.concatenate([theta, np.zeros(len(problem.ridge) - len(theta))])
+        theta, without = approached(problem, start, folds, JUDGING)
+        losses = np.empty(n)
+        for out, point in zip(folds, without, strict=True):
+            losses[out] = log_losses(probabilities(point, problem.scores[out]), labels[out])
+        judged[method] = theta, losses
     return judged
 
 
@@ -207,14 +209,6 @@ def _problem(method: str, scores: Array, labels: Labels, weights: Array) -> Soft
     ridge = np.concatenate([[SLOPE_RIDGE], np.full(k, OFFSET_RIDGE), np.full(k * k, MATRIX_RIDGE)])
     size = {"temperature": 1, "vector": 1 + k, "matrix": len(ridge)}[method]
     return SoftmaxProblem(scores, targets, weights, ridge[:size])
-
-
-def _fold_losses(problem: SoftmaxProblem, theta: Array, labels: Labels, folds: list[slice]) -> Array:
-    """Return the log losses of the rows of every fold at the map without it, `theta` being the one with all."""
-    losses = np.empty(len(labels))
-    for out, without in zip(folds, points_without(problem, theta, folds), strict=True):
-        losses[out] = log_losses(probabilities(without, problem.scores[out]), labels[out])
-    return losses
 
 
 def _fit_sigmoids(scores: Array, labels: Labels, weights: Array) -> SigmoidMap:

@@ -279,6 +279,7 @@ def _changes_by_score(
                 fit_intercept=problem.fit_intercept,
                 ridge=precision.ridge * scale,
                 pivot=precision.pivot * scale,
+                untold=tuning.untold,
                 sweeps=tuning.sweeps,
             )
     return None

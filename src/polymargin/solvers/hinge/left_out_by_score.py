@@ -34,6 +34,7 @@ def score_changes(
     fit_intercept: bool,
     ridge: float,
     pivot: float,
+    untold: float,
     sweeps: int,
 ) -> NDArray[np.float64]:
     """Return the changes (n, k) of the rows' own scores when each leaves.
@@ -46,7 +47,8 @@ def score_changes(
     single_scores : whether a free multiplier pins the score of a class, not a difference of two.
     fit_intercept : whether there are intercepts.
     ridge, pivot : what is added to the diagonal, and the least pivot at which enough digits are left.
-    sweeps : how often what a row leaves open is told anew, where that is anything.
+    untold, sweeps : where multipliers pin differences, the variance of scores, as a part of the kernel's, before it
+        is known and where it matters little; and how often what a row leaves open is told anew.
     """
     n, k = lost.shape
     if single_scores:
@@ -55,9 +57,11 @@ def score_changes(
     else:
         told = _pinned_differences(place, direction, n)
         given = _Given(K, told, fit_intercept, ridge, pivot)
-        variance = np.repeat(np.maximum(K.diagonal()[:, None].astype(np.float64), ridge), k, axis=1)
-        for asked in (*[told] * (sweeps - 1), lost != 0.0):
-            variance = given.variances(_left_open(told, variance), asked)
+        before = np.repeat(untold * np.maximum(K.diagonal()[:, None].astype(np.float64), ridge), k, axis=1)
+        variance = before
+        for asked in (*[told] * (sweeps - 1), told | (lost != 0.0)):
+            found = given.variances(_left_open(told, variance), asked)
+            variance = np.where(asked, found, before)
     moved = variance * lost
     return moved - variance * (moved.sum(axis=1) / variance.sum(axis=1))[:, None]
 
@@ -100,9 +104,9 @@ class _Given:
         self.fit_intercept, self.ridge, self.pivot = fit_intercept, ridge, pivot
 
     def variances(self, noise: NDArray[np.float64], asked: Told) -> NDArray[np.float64]:
-        """Return the variances (n, k) of scores, each without its own row: of those told and those `asked` for.
+        """Return the variances (n, k) of the scores `asked` for, each without its own row; all that are told are.
 
-        Others have the variance before anything is told. `noise` is what rows leave open of scores that they tell.
+        `noise` is what rows leave open of scores that they tell.
         """
         found = np.repeat(self.K.diagonal()[:, None].astype(np.float64), noise.shape[1], axis=1)
         for j, (told, also) in enumerate(zip(self.told.T, (asked & ~self.told).T, strict=True)):
