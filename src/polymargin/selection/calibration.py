@@ -163,6 +163,30 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means, as_good)
 
 
+def left_out_probabilities(
+    fitted: ScoreMap, method: MapMethod, scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]
+) -> Array:
+    """Return the probabilities (n, k) of every row by the map fitted without its fold; `fitted` is the one of all.
+
+    For maps of a convex fit one Newton step leaves a fold out.
+    """
+    P = np.empty_like(scores)
+    if isinstance(fitted, SoftmaxMap):
+        in_folds = np.argsort(folds, kind="stable")
+        scaled = scores[in_folds] / fitted.spread
+        problem = _problem(method, scaled, labels[in_folds], weights[in_folds])
+        slices = _slices(np.bincount(folds))
+        without = approached(problem, fitted.parameters, slices, np.inf)[1]
+        for out, point in zip(slices, without, strict=True):
+            P[in_folds[out]] = probabilities(point, scaled[out])
+        return P
+    for fold in np.unique(folds):
+        rest = folds != fold
+        without_fold = fit_map(method, scores[rest], labels[rest], weights[rest])
+        P[~rest] = without_fold.probabilities(scores[~rest])
+    return P
+
+
 def least_log_loss(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> float:
     """Return the mean log loss over the folds of the best candidate: how good probabilities the scores allow."""
     in_folds = np.argsort(folds, kind="stable")
@@ -179,8 +203,7 @@ def _judged(
     The rows of a fold follow each other; `sizes` are the numbers of them.
     """
     n, k = scores.shape
-    ends = np.cumsum(sizes)
-    folds = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
+    folds = _slices(sizes)
     judged: dict[str, tuple[Array, Array]] = {}
     theta = np.ones(1)
     for method in CANDIDATES:
@@ -194,6 +217,11 @@ def _judged(
             losses[out] = log_losses(probabilities(point, problem.scores[out]), labels[out])
         judged[method] = theta, losses
     return judged
+
+
+def _slices(sizes: NDArray[np.intp]) -> list[slice]:
+    """Return the places of folds of these sizes that follow each other."""
+    return [slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True) if size]
 
 
 def log_losses(probabilities: Array, labels: Labels) -> Array:
