@@ -5,7 +5,7 @@ of weight w counts as w rows, exactly.
 """
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, assert_never, get_args
+from typing import Literal, Protocol, assert_never, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ SETTINGS = Settings(tol=1e-10, max_iter=200)
 """When the fit of a map stops: Newton's method needs some ten iterations."""
 
 JUDGING = 0.01
-"""Decrease of the summed log loss at which the fit of a candidate stops; that of the map which is taken goes on."""
+"""Decrease of the summed log loss at which the fit of a candidate stops; that of the map taken then goes on."""
 
 
 class ScoreMap(Protocol):
@@ -164,7 +164,7 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
 
 
 def left_out_probabilities(
-    fitted: ScoreMap, method: MapMethod, scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]
+    fitted: ScoreMap, method: str, scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]
 ) -> Array:
     """Return the probabilities (n, k) of every row by the map fitted without its fold; `fitted` is the one of all.
 
@@ -182,7 +182,7 @@ def left_out_probabilities(
         return P
     for fold in np.unique(folds):
         rest = folds != fold
-        without_fold = fit_map(method, scores[rest], labels[rest], weights[rest])
+        without_fold = fit_map(cast(MapMethod, method), scores[rest], labels[rest], weights[rest])
         P[~rest] = without_fold.probabilities(scores[~rest])
     return P
 

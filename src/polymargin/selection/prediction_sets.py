@@ -165,10 +165,7 @@ class PredictionSetClassifier(AroundClassifier):
         classes = classes_of(y, weights)
         model = ProbabilityClassifier(self.estimator, method=self.method, cost_matrix=self.cost_matrix)
         model.fit(X, y, weights)
-        if self.cv is None:
-            folds = [self._left_out_fold(model)]
-        else:
-            folds = self._fitted_folds(X, y, weights, classes)
+        folds = [self._left_out_fold(model)] if self.cv is None else self._fitted_folds(X, y, weights, classes)
         self._folds = folds
         self.model_ = model
         self.classes_ = classes

@@ -73,8 +73,8 @@ def approached(
 ) -> tuple[Array, list[Array]]:
     """Return a point near the solution, and for every fold, some of the rows, one near that without it.
 
-    Newton steps are taken from `theta` until one promises to lower the objective by at most `within`. The Hessian is
-    a sum over the rows: less that of a fold, the last one gives the fold a step of its own.
+    Newton steps are taken from `theta` until one promises to lower the objective by at most `within`. The Hessian
+    is a sum over the rows: less that of a fold, the last one gives the fold a step of its own.
     """
     here = problem.at(theta)
     while True:
@@ -120,12 +120,14 @@ def _searched(
 
 
 class _Hessian:
-    """A Hessian, positive definite but for rounding, factorised for Newton steps in the coordinates from `first` on."""
+    """A Hessian, positive definite but for rounding, factorised for steps in the coordinates from `first` on."""
 
     def __init__(self, H: Array, first: int):
         self.first = first
         self.free = H[first:, first:]
-        self.factor, self.info = dpotrf(self.free) if len(self.free) else (self.free, 0)
+        self.factor, self.info = self.free, 0
+        if len(self.free):
+            self.factor, self.info = dpotrf(self.free)
 
     def step(self, gradient: Array) -> Array:
         """Return the step to where the gradient would vanish."""

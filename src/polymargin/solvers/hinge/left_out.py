@@ -31,8 +31,8 @@ def frozen_left_out_scores(
 
         <d_a, delta f> = 0 for every free a of another row,      columns of R + delta R sum to zero.
 
-    This is exact wherever no multiplier reaches or leaves a bound. Rows with R_i = 0 keep their scores. `scores` are
-    those with all rows, where they are known.
+    This is exact wherever no multiplier reaches or leaves a bound. Rows with R_i = 0 keep their scores. `scores`
+    are those with all rows, where they are known.
     """
     R = problem.coefficients(point.dual)
     scores = problem.gram.matmul(R) + point.intercept if scores is None else scores.copy()
@@ -117,7 +117,7 @@ class _InverseSystem:
         self.lift = scale * B
         rounded: NDArray = direction.astype(precision.dtype, copy=False)
         Q = rounded @ rounded.T
-        of_rows = K.astype(precision.dtype, copy=False)
+        of_rows: NDArray = K.astype(precision.dtype, copy=False)
         Q *= of_rows if len(rows) == len(place) else of_rows.take(place, axis=0).take(place, axis=1)
         self.inverse = _inverse(Q, precision.pivot * scale)
         self.spread = self.inverse @ B.astype(precision.dtype, copy=False)
@@ -265,7 +265,7 @@ def _changes_by_score(
     lost: NDArray[np.float64],
     tuning: LeftOutSettings,
 ) -> NDArray[np.float64] | None:
-    """Return about the same from every class by itself; None where few multipliers are free, or digits are lost."""
+    """Return about the same from every class by itself; None where few are free, or digits are lost."""
     losses = problem.losses
     if len(example) < tuning.by_score or not (losses.sees_single_scores or losses.sees_differences):
         return None

@@ -1,9 +1,9 @@
 """Left-out scores of a hinge machine, the active set frozen, every class's score taken by itself.
 
-With the kernel as covariance, scores that the free multipliers do not pin are a Gaussian process: leaving row i out
-moves its scores by their covariance C_i, given what the other rows pin, times what is lost. `left_out` solves for
-C_i with all free multipliers at once. Here a class learns from a row its own score alone, known up to the variance
-of what the row leaves open, and classes meet only in that the scores of a row sum to zero,
+With the kernel as covariance, scores that the free multipliers do not pin are a Gaussian process: leaving row i
+out moves its scores by their covariance C_i, given what the other rows pin, times what is lost. `left_out` solves
+for C_i with all free multipliers at once. Here a class learns from a row its own score alone, known up to the
+variance of what the row leaves open, and classes meet only in that the scores of a row sum to zero,
 
     C_i = V - V 1 1'V / 1'V 1,    V = diag(v_i1, ..., v_ik),
 
@@ -47,8 +47,8 @@ def score_changes(
     single_scores : whether a free multiplier pins the score of a class, not a difference of two.
     fit_intercept : whether there are intercepts.
     ridge, pivot : what is added to the diagonal, and the least pivot at which enough digits are left.
-    untold, sweeps : where multipliers pin differences, the variance of scores, as a part of the kernel's, before it
-        is known and where it matters little; and how often what a row leaves open is told anew.
+    untold, sweeps : where multipliers pin differences, the variance of scores, as a part of the kernel's, before
+        it is known and where it matters little; and how often what a row leaves open is told anew.
     """
     n, k = lost.shape
     if single_scores:

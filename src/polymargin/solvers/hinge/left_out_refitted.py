@@ -24,8 +24,8 @@ def left_out_scores(
     """Scores (n, k) that every training row would get from a machine fitted without it.
 
     They are those of the frozen active set. In a small sample some rows move a score of theirs by a whole margin:
-    others then cross their hinges, and the set changes. Without these few there are refits. `scores` are those with
-    all rows, where they are known.
+    others then cross their hinges, and the set changes. Without these few there are refits. `scores` are those
+    with all rows, where they are known.
     """
     if scores is None:
         scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept

@@ -140,8 +140,8 @@ class LeftOutSettings:
     digits : to which directions that are the same agree.
     classwise : when a face is solved class by class.
     by_score : free multipliers from which on every class's score is taken by itself.
-    untold, sweeps : where rows pin differences of scores, the part of the kernel's variance that an unknown score is
-        first taken to have, and how often what rows leave open is told anew.
+    untold, sweeps : where rows pin differences of scores, the part of the kernel's variance that an unknown score
+        is first taken to have, and how often what rows leave open is told anew.
     far : change of a score, in margins, from which on the active set cannot be taken to stay as it is.
     refitted_rows : rows up to which a machine is refitted without those that change so much; of more rows each
         matters less, and refits cost more.
