@@ -179,3 +179,11 @@ def test_probabilities_without_a_fold_are_near_those_of_refits(method):
     moved = np.abs(fitted.probabilities(scores) - refitted).max()
     assert moved > 1e-3
     assert np.abs(found - refitted).max() < 0.15 * moved
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e20, 1e29])
+def test_weights_of_any_size_are_judged_in_a_bounded_number_of_steps(scale):
+    scores, labels, weights = sample(5, n=300, k=3)
+    choice = choose_map(scores, labels, scale * weights, np.arange(300) % 5)
+    assert np.isfinite(list(choice.log_loss.values())).all()
+    assert np.isfinite(choice.fitted.parameters).all()

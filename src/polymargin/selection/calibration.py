@@ -42,8 +42,8 @@ JUDGING_FOLDS = 5
 SETTINGS = Settings(tol=1e-10, max_iter=200)
 """When the fit of a map stops: Newton's method needs some ten iterations."""
 
-JUDGING = 0.01
-"""Decrease of the summed log loss at which the fit of a candidate stops; that of the map taken then goes on."""
+JUDGING = 1e-4
+"""Relative decrease at which the fit of a candidate stops; that of the map taken then goes on."""
 
 
 class ScoreMap(Protocol):

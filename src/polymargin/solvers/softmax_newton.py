@@ -21,11 +21,13 @@ class SoftmaxSettings:
     ----------
     kept : a Hessian is used again as long as a step takes the gap to this part of it.
     sufficient : part of the decrease that the gradient promises which a step must make.
+    most : Newton steps that a rough fit may take.
     shortest : length below which a step makes no progress in floating-point arithmetic.
     """
 
     kept: float = 0.1
     sufficient: float = 1e-4
+    most: int = 200
     shortest: float = 1e-10
 
 
@@ -73,15 +75,15 @@ def approached(
 ) -> tuple[Array, list[Array]]:
     """Return a point near the solution, and for every fold, some of the rows, one near that without it.
 
-    Newton steps are taken from `theta` until one promises to lower the objective by at most `within`. The Hessian
-    is a sum over the rows: less that of a fold, the last one gives the fold a step of its own.
+    Newton steps are taken from `theta` until one promises to lower the objective by at most a part `within` of it.
+    The Hessian is a sum over the rows: less that of a fold, the last one gives the fold a step of its own.
     """
     here = problem.at(theta)
-    while True:
+    for left in reversed(range(DEFAULTS.most)):
         whole = problem.hessian(here.probabilities)
         step = _Hessian(whole, _first_free(theta, here)).step(here.gradient)
-        small = -0.5 * float(here.gradient @ step) <= within
-        found = None if small else _searched(problem, theta, here, step)
+        small = -0.5 * float(here.gradient @ step) <= within * max(1.0, abs(here.value))
+        found = None if small or not left else _searched(problem, theta, here, step)
         if found is None:
             break
         theta, here = found
