@@ -153,6 +153,8 @@ def fit(
         clock = clock.within(choice.budget_for(len(job.train[1]), tune=tune))
         how = {"tune": tune, "reject": reject, "scale": scale, "clock": clock, "again": again}
         trained = _train(job, choice, save=save, metadata=metadata, **how)
+        if job.held_out is not None:
+            job.columns.warn_of_new_categories(trained.model[0], job.held_out[0])
         final = trained
         if save is not None:
             if again and trained.is_complete:
