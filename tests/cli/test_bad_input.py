@@ -167,7 +167,7 @@ def test_options(fit, tmp_path, capsys):
     assert "other.csv lacks columns of the model: a" in fit("data.csv", good(), "--test", other)
     assert "data" in refuse(capsys, "fit", code=2).lower()
     assert refuse(capsys, "dance", code=2) == "polymargin: No such command 'dance'. (see polymargin --help)\n"
-    assert "'comapre'. Did you mean 'compare'?" in refuse(capsys, "comapre", code=2)
+    assert "'comparee'. Did you mean 'compare'?" in refuse(capsys, "comparee", code=2)
 
 
 def test_places_that_cannot_be_written(iris, tmp_path, capsys):
