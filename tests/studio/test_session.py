@@ -189,8 +189,9 @@ def error_of_script(text, folder):
     return float(done.stdout.split(":")[1])
 
 
-def test_training_can_be_cancelled_and_keeps_the_best_so_far(client, plan, until_cancelled):
-    number = client.post("/api/train", {**plan, "budget": "10m"})["number"]
+@pytest.mark.parametrize("costs", [None, COSTS], ids=["equal costs", "edited costs"])
+def test_training_can_be_cancelled_and_keeps_the_best_so_far(client, plan, until_cancelled, costs):
+    number = client.post("/api/train", {**plan, "budget": "10m", "costs": costs})["number"]
     assert client.request("POST", "/api/train", plan)[0] == 409
     assert client.request("GET", f"/api/runs/{number}/summary")[0] == 404
     until = time.monotonic() + HANGING
@@ -204,6 +205,8 @@ def test_training_can_be_cancelled_and_keeps_the_best_so_far(client, plan, until
     client.post(f"/api/runs/{number}/cancel", {})
     assert client.finished(number)["state"] == "ended"
     assert client.get(f"/api/runs/{number}/summary")["error"] < 0.6
+    shown = client.get(f"/api/runs/{number}/predictions")["columns"]
+    assert ("probability ash" in shown) == (costs is not None)  # by which it decides
 
 
 def test_a_training_that_fails_says_why_and_the_studio_goes_on(client, plan, monkeypatch):
