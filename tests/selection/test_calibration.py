@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from polymargin.problems.softmax import LEAST_SLOPE, SoftmaxProblem, curvature, logits
-from polymargin.selection.calibration import METHODS, choose_map, fit_map, log_losses
+from polymargin.selection.calibration import METHODS, choose_map, fit_map, left_out_probabilities, log_losses
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.softmax_newton import SoftmaxNewton
 
@@ -163,3 +163,27 @@ def test_curvature_of_a_part_is_part_of_the_curvature():
     P = np.random.default_rng(0).dirichlet(np.ones(4), len(labels))
     parts = [curvature(scores[rows], P[rows], weights[rows], 21) for rows in (slice(0, 30), slice(30, None))]
     np.testing.assert_allclose(sum(parts), curvature(scores, P, weights, 21), atol=1e-12 * len(labels))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_probabilities_without_a_fold_are_near_those_of_refits(method):
+    scores, labels, weights = sample(3, n=300, k=3)
+    folds = np.arange(300) % 10
+    fitted = fit_map(method, scores, labels, weights)
+    found = left_out_probabilities(fitted, method, scores, labels, weights, folds)
+    refitted = np.empty_like(found)
+    for fold in range(10):
+        rest = folds != fold
+        without = fit_map(method, scores[rest], labels[rest], weights[rest])
+        refitted[~rest] = without.probabilities(scores[~rest])
+    moved = np.abs(fitted.probabilities(scores) - refitted).max()
+    assert moved > 1e-3
+    assert np.abs(found - refitted).max() < 0.15 * moved
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e20, 1e29])
+def test_weights_of_any_size_are_judged_in_a_bounded_number_of_steps(scale):
+    scores, labels, weights = sample(5, n=300, k=3)
+    choice = choose_map(scores, labels, scale * weights, np.arange(300) % 5)
+    assert np.isfinite(list(choice.log_loss.values())).all()
+    assert np.isfinite(choice.fitted.parameters).all()

@@ -67,11 +67,13 @@ class SolvedRows:
     problem : that was solved, of the distinct rows.
     point : its solution.
     place : (n,) the distinct row that every training row of positive weight is.
+    scores : of the distinct rows; None where the fit did not need them all.
     """
 
     problem: HingeProblem
     point: HingePoint
     place: NDArray[np.intp]
+    scores: NDArray[np.float64] | None = None
 
 
 class MulticategorySVC(KernelClassifier):
@@ -291,10 +293,11 @@ class MulticategorySVC(KernelClassifier):
         record = self._fit_record
         self._fit_record = FitRecord(record.labels, record.costs, n_rows, record.coefficients)
         self.intercept_ = solution.point.intercept
-        self._conclude(self._as_stored(solution, problem, data.X), settings.tol)
+        stored, scores = self._as_stored(solution, problem, data.X)
+        self._conclude(stored, settings.tol)
         hands_on = self.__dict__.pop("_hands_on", False)
         if hands_on and place is not None and gram.n == place.max() + 1:
-            self._solved_rows = SolvedRows(problem, solution.point, place)
+            self._solved_rows = SolvedRows(problem, solution.point, place, scores)
         return self
 
     def _is_merged(self, data: TrainingSet) -> bool:
@@ -306,14 +309,16 @@ class MulticategorySVC(KernelClassifier):
         has_features = self.kernel == "linear" or self.landmarks is not None
         return data.n_rows <= POLICY.merged_rows or not (has_features or self._is_pairwise())
 
-    def _as_stored(self, solution: Solution[HingePoint], problem: HingeProblem, X: Any) -> Solution[HingePoint]:
-        """Return the solution with the certificate of the scores that the model will give.
+    def _as_stored(
+        self, solution: Solution[HingePoint], problem: HingeProblem, X: Any
+    ) -> tuple[Solution[HingePoint], NDArray[np.float64] | None]:
+        """Return the solution with the certificate of the scores that the model will give, and all rows' scores.
 
         They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
-        some are asked, which sees a loss of digits as well.
+        some are asked, which sees a loss of digits as well; there are no scores of all then.
         """
         if self._is_pairwise():
-            return solution
+            return solution, None
         n = problem.gram.n
         step = 1 + n * n // POLICY.checked_scores
         rows = np.arange(0, n, step)
@@ -321,13 +326,13 @@ class MulticategorySVC(KernelClassifier):
         seen = products_at(problem.gram, rows, R) + solution.point.intercept
         losses = problem.losses.restricted(rows)
         error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))
-        certificate = solution.certificate
+        certificate, scores = solution.certificate, seen if step == 1 else None
         if error <= FEASIBLE * max(1.0, abs(certificate.primal)):
-            return solution
+            return solution, scores
         told = Certificate.of(
             certificate.primal + error, certificate.dual, infeasibility=certificate.infeasibility
         )
-        return replace(solution, certificate=told)
+        return replace(solution, certificate=told), scores
 
     def _fit_partitions(
         self, data: PartitionedSet, kernel: Kernel, nystroem: NystroemMap | None, settings: Settings
@@ -408,7 +413,13 @@ class MulticategorySVC(KernelClassifier):
         if not hinge_losses(self.loss, self._fit_record.labels, self._fit_record.costs).is_compiled:
             return None
         solved = solved or self._solved_again(X, y, sample_weight, costs)
-        return left_out_scores(solved.problem, solved.point, self._settings())[solved.place]
+        scores = left_out_scores(solved.problem, solved.point, self._settings(), scores=solved.scores)
+        return scores[solved.place]
+
+    def _equal_rows(self) -> NDArray[np.intp] | None:
+        """Return which distinct row of a class each row of the last fit is, while that is handed on."""
+        solved: SolvedRows | None = self.__dict__.get("_solved_rows")
+        return None if solved is None else solved.place
 
     def _solved_again(self, X: Any, y: Any, sample_weight: Any, costs: Any) -> SolvedRows:
         """State the fitted problem of the distinct rows once more."""

@@ -93,6 +93,11 @@ def left_out_scores(machine: Any, *rows: Any, **costs: Any) -> NDArray | None:
     return machine._left_out_scores(*rows, **costs)
 
 
+def equal_rows(machine: Any) -> NDArray | None:
+    """Return a number for every row that equal rows of a class share, where the fit that hands on knows it."""
+    return machine._equal_rows() if hasattr(machine, "_equal_rows") else None
+
+
 # of machines on moments
 
 

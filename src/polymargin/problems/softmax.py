@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from polymargin.problems.certificate import Certificate
 
@@ -148,16 +149,17 @@ def _of_slope_and_offsets(S: Array, P: Array, w: Array) -> Array:
 def _of_everything(S: Array, P: Array, w: Array) -> Array:
     """Second derivatives in all of ``(a, b, M)``; those in the slope are M's along the identity."""
     n, k = S.shape
-    S, P = S.T, P.T
+    root = np.sqrt(w)
+    S, P = S.T, P.T * root
     terms = np.empty((k + k * k, n))
     terms[:k] = P
     np.multiply(P[:, None, :], S[None, :, :], out=terms[k:].reshape(k, k, n))
-    weighted = terms * w
     H = np.empty((1 + len(terms), 1 + len(terms)))
     full = H[1:, 1:]
-    np.matmul(-weighted, terms.T, out=full)
-    own, each = weighted @ S.T, np.arange(k)
-    full[each, each] += weighted[:k].sum(axis=1)
+    upper = dsyrk(-1.0, terms.T, trans=1)
+    np.add(upper, np.triu(upper, 1).T, out=full)
+    own, each = terms @ (S * root).T, np.arange(k)
+    full[each, each] += P @ root
     for j in range(k):
         of_class = slice(k + j * k, k + (j + 1) * k)
         full[j, of_class] += own[j]

@@ -5,7 +5,7 @@ of weight w counts as w rows, exactly.
 """
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, assert_never, get_args
+from typing import Literal, Protocol, assert_never, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.softmax import SoftmaxProblem, probabilities
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.softmax_newton import SoftmaxNewton, points_without
+from polymargin.solvers.softmax_newton import SoftmaxNewton, approached
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -42,8 +42,8 @@ JUDGING_FOLDS = 5
 SETTINGS = Settings(tol=1e-10, max_iter=200)
 """When the fit of a map stops: Newton's method needs some ten iterations."""
 
-JUDGING = Settings(tol=1e-2, max_iter=200)
-"""When the fit of a candidate stops; that of the map which is taken then goes on."""
+JUDGING = 1e-4
+"""Relative decrease at which the fit of a candidate stops; that of the map taken then goes on."""
 
 
 class ScoreMap(Protocol):
@@ -163,6 +163,30 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means, as_good)
 
 
+def left_out_probabilities(
+    fitted: ScoreMap, method: str, scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]
+) -> Array:
+    """Return the probabilities (n, k) of every row by the map fitted without its fold; `fitted` is the one of all.
+
+    For maps of a convex fit one Newton step leaves a fold out.
+    """
+    P = np.empty_like(scores)
+    if isinstance(fitted, SoftmaxMap):
+        in_folds = np.argsort(folds, kind="stable")
+        scaled = scores[in_folds] / fitted.spread
+        problem = _problem(method, scaled, labels[in_folds], weights[in_folds])
+        slices = _slices(np.bincount(folds))
+        without = approached(problem, fitted.parameters, slices, np.inf)[1]
+        for out, point in zip(slices, without, strict=True):
+            P[in_folds[out]] = probabilities(point, scaled[out])
+        return P
+    for fold in np.unique(folds):
+        rest = folds != fold
+        without_fold = fit_map(cast(MapMethod, method), scores[rest], labels[rest], weights[rest])
+        P[~rest] = without_fold.probabilities(scores[~rest])
+    return P
+
+
 def least_log_loss(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> float:
     """Return the mean log loss over the folds of the best candidate: how good probabilities the scores allow."""
     in_folds = np.argsort(folds, kind="stable")
@@ -179,19 +203,25 @@ def _judged(
     The rows of a fold follow each other; `sizes` are the numbers of them.
     """
     n, k = scores.shape
-    ends = np.cumsum(sizes)
-    folds = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
+    folds = _slices(sizes)
     judged: dict[str, tuple[Array, Array]] = {}
-    start = None
+    theta = np.ones(1)
     for method in CANDIDATES:
         if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
             continue
         problem = _problem(method, scores, labels, weights)
-        if start is not None:
-            start = np.concatenate([start, np.zeros(len(problem.ridge) - len(start))])
-        start = SoftmaxNewton().solve(problem, JUDGING, start=start).point
-        judged[method] = start, _fold_losses(problem, start, labels, folds)
+        start = np.concatenate([theta, np.zeros(len(problem.ridge) - len(theta))])
+        theta, without = approached(problem, start, folds, JUDGING)
+        losses = np.empty(n)
+        for out, point in zip(folds, without, strict=True):
+            losses[out] = log_losses(probabilities(point, problem.scores[out]), labels[out])
+        judged[method] = theta, losses
     return judged
+
+
+def _slices(sizes: NDArray[np.intp]) -> list[slice]:
+    """Return the places of folds of these sizes that follow each other."""
+    return [slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True) if size]
 
 
 def log_losses(probabilities: Array, labels: Labels) -> Array:
@@ -207,14 +237,6 @@ def _problem(method: str, scores: Array, labels: Labels, weights: Array) -> Soft
     ridge = np.concatenate([[SLOPE_RIDGE], np.full(k, OFFSET_RIDGE), np.full(k * k, MATRIX_RIDGE)])
     size = {"temperature": 1, "vector": 1 + k, "matrix": len(ridge)}[method]
     return SoftmaxProblem(scores, targets, weights, ridge[:size])
-
-
-def _fold_losses(problem: SoftmaxProblem, theta: Array, labels: Labels, folds: list[slice]) -> Array:
-    """Return the log losses of the rows of every fold at the map without it, `theta` being the one with all."""
-    losses = np.empty(len(labels))
-    for out, without in zip(folds, points_without(problem, theta, folds), strict=True):
-        losses[out] = log_losses(probabilities(without, problem.scores[out]), labels[out])
-    return losses
 
 
 def _fit_sigmoids(scores: Array, labels: Labels, weights: Array) -> SigmoidMap:

@@ -77,7 +77,7 @@ def leave_out(
     classes : the classes of the machine.
     costs : (n, k) what each class would cost each row, where the machine was fitted to such costs.
     """
-    rows, labels, counts, groups = used_rows(X, y, weights, classes)
+    rows, labels, counts, groups = used_rows(X, y, weights, classes, steps.equal_rows(machine))
     if cv is None:
         # a fit keeps equal rows of other costs apart, so that it could not leave them out together
         leaves = costs is None or _agree(groups, costs[rows])
@@ -207,11 +207,17 @@ def check_two_rows(groups: Rows, labels: Rows, classes: NDArray) -> None:
         )
 
 
-def used_rows(X: Any, y: NDArray, weights: Array | None, classes: NDArray) -> tuple[Rows, Rows, Array, Rows]:
-    """Return the rows of positive weight, their labels, weights and groups; every class must have two."""
+def used_rows(
+    X: Any, y: NDArray, weights: Array | None, classes: NDArray, groups: Rows | None = None
+) -> tuple[Rows, Rows, Array, Rows]:
+    """Return the rows of positive weight, their labels, weights and groups, if these are not known; check them.
+
+    Every class must have two.
+    """
     rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
     labels = np.searchsorted(classes, y[rows])
-    groups = equal_rows(X, labels, rows)
+    if groups is None:
+        groups = equal_rows(X, labels, rows)
     check_two_rows(groups, labels, classes)
     return rows, labels, np.ones(len(rows)) if weights is None else weights[rows], groups
 

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymargin.checks import check_choice, check_real
 from polymargin.selection._around import AroundClassifier
-from polymargin.selection.calibration import METHODS
+from polymargin.selection.calibration import METHODS, left_out_probabilities
 from polymargin.selection.folds import folds_of
+from polymargin.selection.left_out import deal, smallest_class
 from polymargin.selection.probabilities import ProbabilityClassifier, check_rows, classes_of
 from polymargin.selection.thresholds import order_statistic
 
@@ -20,6 +21,9 @@ Array = NDArray[np.float64]
 MISFITS = ("lac", "aps", "raps")
 COVERAGES = ("all", "class")
 FORMS = ("plus", "minmax")
+
+MAP_FOLDS = 10
+"""Folds by which left-out rows are left out of the map from scores to probabilities as well."""
 
 FREE_RANKS, RANK_PENALTY = 2, 0.05
 """RAPS: ranks that cost nothing, and what each further one does."""
@@ -84,8 +88,8 @@ class PredictionSetClassifier(AroundClassifier):
     - with folds and ``form="plus"`` at least ``1 - 2 alpha - min(2 (1 - 1/K) / (n/K + 1), (1 - K/n) / (K + 1))``,
       and in practice near ``1 - alpha``;
     - the jackknife (``cv=None``) reaches ``1 - alpha`` as far as one row changes the scores of others little
-      (stability), which is no finite-sample guarantee; active sets that are frozen, and a map that has seen all
-      left-out scores, add to the approximation.
+      (stability), which is no finite-sample guarantee; active sets that are frozen add to the approximation. Rows
+      are left out of the map to probabilities as well, a tenth at a time.
 
     With ``coverage_of="class"`` the same holds within every class, n being its rows. Weights count rows.
 
@@ -161,12 +165,7 @@ class PredictionSetClassifier(AroundClassifier):
         classes = classes_of(y, weights)
         model = ProbabilityClassifier(self.estimator, method=self.method, cost_matrix=self.cost_matrix)
         model.fit(X, y, weights)
-        if self.cv is None:
-            left_out = model.left_out_
-            P = model.map_.probabilities(left_out.scores)
-            folds = [_Fold(model, *self._own_misfits(P, left_out.labels), left_out.weights)]
-        else:
-            folds = self._fitted_folds(X, y, weights, classes)
+        folds = [self._left_out_fold(model)] if self.cv is None else self._fitted_folds(X, y, weights, classes)
         self._folds = folds
         self.model_ = model
         self.classes_ = classes
@@ -239,6 +238,13 @@ class PredictionSetClassifier(AroundClassifier):
         """
         check_is_fitted(self)
         return self.model_.predict(X)
+
+    def _left_out_fold(self, model: ProbabilityClassifier) -> "_Fold":
+        """Return how badly rows fit that were left out, of the machine and, fold by fold, of the map."""
+        rows = model.left_out_.merged()
+        folds = deal(rows.groups, rows.labels, min(MAP_FOLDS, smallest_class(rows.groups, rows.labels)))
+        P = left_out_probabilities(model.map_, model.method_, rows.scores, rows.labels, rows.weights, folds)
+        return _Fold(model, *self._own_misfits(P, rows.labels), rows.weights)
 
     def _own_misfits(self, P: Array, labels: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
         return misfits(P, self.misfit)[np.arange(len(labels)), labels], labels

@@ -54,8 +54,9 @@ class ProbabilityClassifier(AroundClassifier):
         standard error of the least.
     cv : int, splitter, iterable or None, default=None
         How scores of the training rows are left out. None: leave-one-out at no extra fit for `MulticategorySVC`
-        (hinge losses, the active set frozen, up to 200 rows with refits without the few that change much; not
-        linear machines of fewer features than rows, for which that is rough) and `ProximalSVC` (in closed form),
+        (hinge losses, the active set frozen, up to 200 rows with refits without the few that change much, every
+        class by itself where many multipliers are free; not linear machines of fewer features than rows, for which
+        that is rough) and `ProximalSVC` (in closed form),
         also as the winner of a search or the last step of a pipeline whose other steps do not use y; five folds
         (fewer if a class has fewer rows) for every other classifier.
         Otherwise folds as in scikit-learn.

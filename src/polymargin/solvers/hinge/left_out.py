@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
-from polymargin.solvers.hinge import left_out_by_feature
+from polymargin.solvers.hinge import left_out_by_feature, left_out_by_score
 from polymargin.solvers.hinge.class_blocks import check_pivots, is_classwise
 from polymargin.solvers.hinge.inner_loop import check_curvature
 from polymargin.solvers.hinge.left_out_by_class import score_changes
@@ -19,7 +19,10 @@ from polymargin.solvers.hinge.settings import LEFT_OUT, LeftOutSettings
 
 
 def frozen_left_out_scores(
-    problem: HingeProblem, point: HingePoint, tuning: LeftOutSettings = LEFT_OUT
+    problem: HingeProblem,
+    point: HingePoint,
+    tuning: LeftOutSettings = LEFT_OUT,
+    scores: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Scores (n, k) that every training row would get from a machine fitted without it.
 
@@ -28,10 +31,11 @@ def frozen_left_out_scores(
 
         <d_a, delta f> = 0 for every free a of another row,      columns of R + delta R sum to zero.
 
-    This is exact wherever no multiplier reaches or leaves a bound. Rows with R_i = 0 keep their scores.
+    This is exact wherever no multiplier reaches or leaves a bound. Rows with R_i = 0 keep their scores. `scores`
+    are those with all rows, where they are known.
     """
     R = problem.coefficients(point.dual)
-    scores = problem.gram.matmul(R) + point.intercept
+    scores = problem.gram.matmul(R) + point.intercept if scores is None else scores.copy()
     losses = polyhedral(problem.losses, "Leaving out with a frozen active set")
     support = losses.support(point.dual, R, scores)
     if len(support) == 0:
@@ -39,6 +43,8 @@ def frozen_left_out_scores(
     example, direction = losses.free_directions(point.dual, scores)
     lost = -R[support]
     changes = _changes_by_feature(problem, support, example, direction, lost, tuning)
+    if changes is None:
+        changes = _changes_by_score(problem, support, example, direction, lost, tuning)
     if changes is None:
         changes = _changes_by_class(problem, support, example, direction, lost, tuning)
     if changes is None:
@@ -111,7 +117,8 @@ class _InverseSystem:
         self.lift = scale * B
         rounded: NDArray = direction.astype(precision.dtype, copy=False)
         Q = rounded @ rounded.T
-        Q *= K.astype(precision.dtype, copy=False)[np.ix_(place, place)]
+        of_rows: NDArray = K.astype(precision.dtype, copy=False)
+        Q *= of_rows if len(rows) == len(place) else of_rows.take(place, axis=0).take(place, axis=1)
         self.inverse = _inverse(Q, precision.pivot * scale)
         self.spread = self.inverse @ B.astype(precision.dtype, copy=False)
         # of low rank where all free multipliers are of few classes, whose rounding error must not be inverted
@@ -154,8 +161,7 @@ class _InverseSystem:
             blocks = self.inverse[pinned[:, :, None], pinned[:, None, :]] - spread @ self.schur @ spread.transpose(
                 0, 2, 1
             )
-            tiny = some.shape[1] * np.finfo(step.dtype).eps
-            inverses = np.linalg.pinv(blocks, rcond=tiny, hermitian=True)
+            inverses = _inverses(blocks, some.shape[1] * np.finfo(step.dtype).eps)
             forces[some] = -np.einsum("cab,cb->ca", inverses, step[rows[:, None], pinned])
         by_row = csr_array((forces, (own.owner, own.at)), shape=step.shape)
         pull = (by_row @ self.spread) @ self.schur
@@ -251,6 +257,38 @@ def _changes_by_feature(
     )
 
 
+def _changes_by_score(
+    problem: HingeProblem,
+    support: NDArray[np.intp],
+    example: NDArray[np.intp],
+    direction: NDArray[np.float64],
+    lost: NDArray[np.float64],
+    tuning: LeftOutSettings,
+) -> NDArray[np.float64] | None:
+    """Return about the same from every class by itself; None where few are free, or digits are lost."""
+    losses = problem.losses
+    if len(example) < tuning.by_score or not (losses.sees_single_scores or losses.sees_differences):
+        return None
+    K = problem.gram.block(support, support)
+    scale = max(float(K.diagonal().max()), 1.0)
+    place = np.searchsorted(support, example)
+    for precision in _precisions(lost, tuning):
+        with suppress(np.linalg.LinAlgError):
+            return left_out_by_score.score_changes(
+                K.astype(precision.dtype),
+                place,
+                direction,
+                lost,
+                single_scores=losses.sees_single_scores,
+                fit_intercept=problem.fit_intercept,
+                ridge=precision.ridge * scale,
+                pivot=precision.pivot * scale,
+                untold=tuning.untold,
+                sweeps=tuning.sweeps,
+            )
+    return None
+
+
 def _changes_by_class(
     problem: HingeProblem,
     support: NDArray[np.intp],
@@ -290,6 +328,13 @@ def _changes_by_class(
 def _intercept_basis(problem: HingeProblem) -> NDArray[np.float64]:
     k = problem.losses.n_classes
     return zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
+
+
+def _inverses(blocks: NDArray, tiny: float) -> NDArray:
+    """Return the pseudoinverses of many small symmetric matrices; most are single numbers."""
+    if blocks.shape[1] == 1:
+        return np.divide(1.0, blocks, out=np.zeros_like(blocks), where=blocks != 0.0)
+    return np.linalg.pinv(blocks, rcond=tiny, hermitian=True)
 
 
 def _inverse(Q: NDArray, pivot: float) -> NDArray:

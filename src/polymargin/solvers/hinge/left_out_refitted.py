@@ -14,20 +14,26 @@ from polymargin.solvers.hinge.settings import ROUGHLY, LeftOutSettings
 
 
 def left_out_scores(
-    problem: HingeProblem, point: HingePoint, settings: Settings, tuning: LeftOutSettings = ROUGHLY
+    problem: HingeProblem,
+    point: HingePoint,
+    settings: Settings,
+    tuning: LeftOutSettings = ROUGHLY,
+    *,
+    scores: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Scores (n, k) that every training row would get from a machine fitted without it.
 
     They are those of the frozen active set. In a small sample some rows move a score of theirs by a whole margin:
-    others then cross their hinges, and the set changes. Without these few there are refits.
+    others then cross their hinges, and the set changes. Without these few there are refits. `scores` are those
+    with all rows, where they are known.
     """
-    scores = frozen_left_out_scores(problem, point, tuning)
-    if len(scores) > tuning.refitted_rows:
-        return scores
-    moved = np.abs(scores - problem.gram.matmul(problem.coefficients(point.dual)) - point.intercept).max(axis=1)
-    far = np.flatnonzero(moved > tuning.far)
-    scores[far] = refitted_left_out_scores(problem, point, far, settings)
-    return scores
+    if scores is None:
+        scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
+    left_out = frozen_left_out_scores(problem, point, tuning, scores)
+    if len(scores) <= tuning.refitted_rows:
+        far = np.flatnonzero(np.abs(left_out - scores).max(axis=1) > tuning.far)
+        left_out[far] = refitted_left_out_scores(problem, point, far, settings)
+    return left_out
 
 
 def refitted_left_out_scores(

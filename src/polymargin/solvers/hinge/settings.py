@@ -139,6 +139,9 @@ class LeftOutSettings:
     feature_entries : numbers that may be held for the rows treated together in the features' dimension.
     digits : to which directions that are the same agree.
     classwise : when a face is solved class by class.
+    by_score : free multipliers from which on every class's score is taken by itself.
+    untold, sweeps : where rows pin differences of scores, the part of the kernel's variance that an unknown score
+        is first taken to have, and how often what rows leave open is told anew.
     far : change of a score, in margins, from which on the active set cannot be taken to stay as it is.
     refitted_rows : rows up to which a machine is refitted without those that change so much; of more rows each
         matters less, and refits cost more.
@@ -155,6 +158,9 @@ class LeftOutSettings:
     feature_entries: int = 2**23
     digits: int = 12
     classwise: ClasswiseSettings = ClasswiseSettings(max_entries=float("inf"))
+    by_score: float = float("inf")
+    untold: float = 0.4
+    sweeps: int = 2
     far: float = 1.0
     refitted_rows: int = 200
 
@@ -167,6 +173,7 @@ class RoughSettings(LeftOutSettings):
     """The same for what is fitted to the scores of all rows, such as a map to probabilities."""
 
     single_error: float = 1e-3
+    by_score: float = 300
 
 
 ROUGHLY = RoughSettings()
