@@ -76,6 +76,27 @@ def test_a_solution_stays_where_it_is():
     assert iterate.certified()[1].gap < 1e-9
 
 
+def test_another_rho_has_the_same_solution():
+    problem = problem_of(3, 80, 5, 1.0)
+    solution = Portfolio().solve(problem, Settings(tol=1e-11))
+    iterate = splitting._SplittingIterate(problem, solution.point, splitting.DEFAULTS)
+    assert iterate.prepare(Progress(Settings()))
+    before = iterate.rho
+    iterate.best_rho, iterate.steps = 3.0 * before, splitting.DEFAULTS.rescaled_after
+    assert iterate.prepare(Progress(Settings()))
+    assert iterate.rho == 3.0 * before
+    assert iterate.advance(20, Progress(Settings()))
+    assert iterate.certified()[1].gap < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_single_precision_does_not_end_it_where_variables_are_large(seed):
+    problem = problem_of(seed, 150, 4, 300.0)
+    solution = Splitting().solve(problem, Settings(tol=1e-7), start=rough_point(problem))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=1e-6)
+
+
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("at_once", [0, 1000])
 def test_the_inverse(precision, at_once):
