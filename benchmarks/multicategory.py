@@ -1,19 +1,24 @@
 """MulticategorySVC beside scikit-learn: python -m benchmarks.multicategory [--quick] [--part PART ...].
 
 Parts: "goals" (the kernel machines that goals speak of, C = 1), "kernels" (the whole grid of sizes, classes and C,
-a few seconds per fit at most), "linear" and "memory"; all of them unless some are named.
+a few seconds per fit at most), "linear", "memory" and "widths"; all but the last unless some are named.
 Kernels: seconds to a certified gap of 1e-3 and 1e-6, the Gram matrix's, SVC's (default tolerance; it solves easier
 one-vs-one problems), LinearSVC(crammer_singer)'s at C = 1, and the ratios; a fit that its limit stopped is marked
 by the gap that it found. Linear: seconds until the primal is within 1e-3 of the optimum, with the unpenalised
 intercept, beside LinearSVC(crammer_singer) with the largest tolerance that comes as close to the optimum of its
 own problem. Single-threaded and with two threads (there C = 1 alone).
+Widths: Lee, Lin & Wahba's machine with gamma = 1/p ("g1") and 8/p ("g8") to a gap of 1e-3, CPU time of one thread
+over that of SVC with the same C and gamma. Methods and policy are chosen on the sets CHOSEN_ON alone; REPORTED_ON
+have the say. Every case is kept as it comes, so that a run may be stopped and taken up.
 """
 
 import argparse
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -25,11 +30,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common import DATA, Goals, Table, mixture, peak_megabytes, real_data, seconds_of
+from benchmarks.common import DATA, Goals, Kept, Table, mixture, peak_megabytes, real_data, seconds_of
+from benchmarks.linear import LIMIT, apart
+from benchmarks.portfolio import MEASURED_WITH
 from polymargin import MulticategorySVC
 
 LOSSES = ("lee", "weston", "crammer")
-PARTS = ("goals", "kernels", "linear", "memory")
+PARTS = ("goals", "kernels", "linear", "memory", "widths")
+CHOSEN_ON = ("letter", "satimage", "vowel", "vehicle")
+REPORTED_ON = ("pendigits", "segment", "covtype", "waveform", "usps", "mnist")
+WIDTH_GOALS = {0.03: (4.0, 4.0), 1.0: (6.0, 15.0), 100.0: (25.0, 80.0)}
+"""Most times that SVC takes, by C: the median, and the worst case."""
 GOAL_LIMIT, GRID_LIMIT = 60.0, 2.0
 """Seconds that a fit may take where a goal speaks of it, and in the grid, which has hundreds of fits."""
 GOAL_DATA = {"digits", "segment", "usps", "letter", "overlap 10000/5"} | {
@@ -171,6 +182,48 @@ def linear(threads: int, quick: bool, goals: Goals) -> None:
             goals.at_most(what, seconds / theirs, 0.7 if loss == "crammer" else 1.5)
 
 
+def width_case(name: str, n: int, C: float, width: float) -> dict:
+    """Return the CPU seconds of SVC, the better of two runs, and of ours, with what ours found."""
+    X, y = real_data(name)
+    rows = np.random.default_rng(0).permutation(len(y))[:n]
+    X, y = X[rows], y[rows]
+    began = [time.process_time()]
+    for _ in range(2):
+        SVC(C=C, gamma=width / X.shape[1], cache_size=1000).fit(X, y)
+        began.append(time.process_time())
+    model = MulticategorySVC(C=C, gamma=width / X.shape[1], tol=1e-3).fit(X, y)
+    seconds = time.process_time() - began[-1]
+    methods = " + ".join(f"{row.method} {row.work or 0.0:.2g}" for row in model.trace_)
+    return {"SVC": min(np.diff(began)), "seconds": seconds, "gap": model.certificate_.gap, "methods": methods}
+
+
+def widths(goals: Goals, halves: list[str], sizes: list[int], *, only_stored: bool) -> None:
+    """Fit Lee, Lin & Wahba's machine with two widths, each case in a process of its own."""
+    kept = Kept("widths", {"policy": MEASURED_WITH, "limit": LIMIT}, only_stored=only_stored)
+    table = Table(("half", "data", "n", "C", "width", "SVC", "seconds", "x SVC", "gap", "methods"), width=9)
+    for half, names in (("chosen", CHOSEN_ON), ("reported", REPORTED_ON)):
+        if half not in halves:
+            continue
+        for n in sizes:
+            for name in names:
+                if real_data(name) is None:
+                    print(f"{name}: skipped, {name}.npz is not in {DATA}")
+                    continue
+                for C in WIDTH_GOALS:
+                    for width in (1.0, 8.0):
+                        case = partial(width_case, name, n, C, width)
+                        if found := kept.of((name, n, C, width), partial(apart, case)):
+                            times = {"x SVC": found["seconds"] / found["SVC"]}
+                            table.add(half=half, data=name, n=n, C=C, width=f"g{width:g}", **found, **times)
+        for C, (median, worst) in WIDTH_GOALS.items():
+            rows = [row for row in table.rows if row["half"] == half and row["C"] == C]
+            if rows:
+                ratios = [row["x SVC"] if row["gap"] <= 1e-3 else np.inf for row in rows]
+                what = f"{half}, C = {C:g}, {len(rows)} cases: times SVC"
+                goals.at_most(f"{what}, median", float(np.median(ratios)), median)
+                goals.at_most(f"{what}, worst", max(ratios), worst)
+
+
 def memory(goals: Goals) -> None:
     """Fit n = 30000 with a cache of 500 MB in a process of its own."""
     script = "from benchmarks.multicategory import memory_run; memory_run()"
@@ -193,8 +246,11 @@ def memory_run() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, about a minute")
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS, help="run these parts alone")
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS[:-1], help="run these parts alone")
     parser.add_argument("--threads", nargs="+", type=int, default=(1, 2), help="numbers of threads")
+    parser.add_argument("--half", choices=("chosen", "reported"), action="append", help="of the widths")
+    parser.add_argument("--rows", nargs="+", type=int, default=(1000, 4000), help="of the widths")
+    parser.add_argument("--only-stored", action="store_true", help="show the widths measured already")
     options = parser.parse_args()
     warnings.simplefilter("ignore", FutureWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -209,6 +265,9 @@ def main() -> None:
                 kernels(threads, options.quick, goals, goals_only=False)
     if "memory" in options.part and not options.quick:
         memory(goals)
+    if "widths" in options.part:
+        halves = options.half or ["chosen", "reported"]
+        widths(goals, halves, options.rows, only_stored=options.only_stored)
     print()
     goals.report()
 

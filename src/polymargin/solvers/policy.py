@@ -99,6 +99,8 @@ class Policy:
     free_to_split : free variables per example from which on splitting, which moves all of them, is considered
         unless Newton steps on their face are cheaper.
     split_after : part of the work of splitting after which it is tried whatever the decomposition's pace.
+    split_steps, split_rival : steps that splitting takes where C is large, and the part of the work of an interior
+        point on the matrix that it may do if that is enough for them.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
@@ -149,6 +151,8 @@ class Policy:
     cheap: float = 0.1
     free_to_split: float = 3.0
     split_after: float = 0.3
+    split_steps: int = 1000
+    split_rival: float = 0.5
     split_share: float = 0.25
     root_unknowns: int = 2500
     root_iterations: int = 20
@@ -389,7 +393,10 @@ class Policy:
         most = max(to_come, state.work / self.split_after)
         if predicted > (most if limit is None else min(most, self.split_share * limit)):
             return None
-        return Stage(Splitting(self.splitting), predicted, self.patience * predicted)
+        budget, rival = self.patience * predicted, self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+        if self.rates.work(self.splitting.operations(n, k, self.split_steps)) <= self.split_rival * rival:
+            budget = max(budget, self.split_rival * rival)
+        return Stage(Splitting(self.splitting), predicted, budget)
 
     def _interior(self, state: State) -> Stage | None:
         """Return an interior point, once, if it takes no more than the work so far or to come, or all is stuck."""

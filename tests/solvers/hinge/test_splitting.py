@@ -50,7 +50,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     """x minimises the quadratic, class sums held equal, plus rho/2 times the squared distance from 2z - t."""
     problem = problem_of(0, 30, 4, 1.0, fit_intercept=fit_intercept)
     n, k = problem.losses.upper.shape
-    iterate = splitting._SplittingIterate(problem, rough_point(problem), splitting.DEFAULTS, double=True)
+    iterate = splitting._SplittingIterate(problem, rough_point(problem), splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     t = np.random.default_rng(1).normal(size=(k, n))
     iterate.t = t.copy()
@@ -62,16 +62,39 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     sums = np.kron(np.ones((1, n)), P)[:-1] if fit_intercept else np.zeros((0, n * k))
     system = np.block([[quadratic, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
     x = np.linalg.solve(system, np.concatenate([linear, np.zeros(len(sums))]))[: n * k].reshape(n, k)
-    np.testing.assert_allclose(iterate.t.T, t.T + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(iterate.t.T, t.T + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-4, atol=1e-4)
+    # what the next step adds to was put right in double precision
+    np.testing.assert_allclose(iterate.x.T, x - x.mean(axis=1, keepdims=True), rtol=1e-9, atol=1e-9)
 
 
 def test_a_solution_stays_where_it_is():
     problem = problem_of(3, 80, 5, 1.0)
     solution = Portfolio().solve(problem, Settings(tol=1e-11))
-    iterate = splitting._SplittingIterate(problem, solution.point, splitting.DEFAULTS, double=True)
+    iterate = splitting._SplittingIterate(problem, solution.point, splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     assert iterate.advance(20, Progress(Settings()))
     assert iterate.certified()[1].gap < 1e-9
+
+
+def test_another_rho_has_the_same_solution():
+    problem = problem_of(3, 80, 5, 1.0)
+    solution = Portfolio().solve(problem, Settings(tol=1e-11))
+    iterate = splitting._SplittingIterate(problem, solution.point, splitting.DEFAULTS)
+    assert iterate.prepare(Progress(Settings()))
+    before = iterate.rho
+    iterate.best_rho, iterate.steps = 3.0 * before, splitting.DEFAULTS.rescaled_after
+    assert iterate.prepare(Progress(Settings()))
+    assert iterate.rho == 3.0 * before
+    assert iterate.advance(20, Progress(Settings()))
+    assert iterate.certified()[1].gap < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_single_precision_does_not_end_it_where_variables_are_large(seed):
+    problem = problem_of(seed, 150, 4, 300.0)
+    solution = Splitting().solve(problem, Settings(tol=1e-7), start=rough_point(problem))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=1e-6)
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])

@@ -8,8 +8,9 @@ The over-relaxed iteration of Douglas & Rachford (ADMM) on a state t takes the b
 
 x costs one product with one matrix, the same for all classes: ``xP = rho (K + rho I)^-1 (vP + 1 mu')``, mu such
 that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
-``rho (t - z)``. The iterates z only have to be near a solution: for a certificate their class sums are put right
-and all is computed in double precision, so that the steps can be taken in single precision.
+``rho (t - z)``. The inverse is one in single precision, and only changes of v are multiplied by it: as they
+vanish, so do the errors. What these have come to is put right in double precision at every certificate, for which
+the class sums of z are made equal.
 After S. Boyd et al., Distributed optimization and statistical learning via the alternating direction method of
 multipliers, 2011, section 5.2.
 """
@@ -25,11 +26,13 @@ from polymargin.gram import as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
-from polymargin.solvers.effort import Operations
+from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge.acceptance import accepts_single_scores
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.threads import large_products
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,11 @@ class SplittingSettings:
     Attributes
     ----------
     relaxation : of the steps.
-    penalty : rho, as a multiple of its scale: see `_penalty`.
-    single_precision : relative gap down to which steps in single precision are good enough.
+    penalty : rho, as a multiple of its scale at the first point.
+    rescaled_after, outgrown, max_inversions : steps after which the scale is believed, the factor by which it must
+        have changed for another inversion, and their number.
     fewest_steps, most_steps : between two certificates.
-    max_steps : beyond which a solution is given up.
+    judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
     steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
     at_once : size up to which a matrix is inverted without a pause.
     block_operations, block_widths : operations of one stretch of the inversion, a small part of a second, and the
@@ -51,16 +55,19 @@ class SplittingSettings:
     look_ahead : part of the steps expected to be left that is taken before the next certificate.
     least_ratio : of margins over variables to the kernel's scale.
     inversion_cost : operations of products that the inversion of a matrix takes, as a multiple of its size cubed.
-    double_cost : factor by which all takes longer in double precision.
+    look_steps : steps that the products in double precision of a certificate take as long as.
     step_calls, look_calls : calls of a step, and of a certificate.
     """
 
     relaxation: float = 1.9
     penalty: float = 0.7
-    single_precision: float = 1e-4
+    rescaled_after: int = 150
+    outgrown: float = 2.0
+    max_inversions: int = 2
     fewest_steps: int = 10
     most_steps: int = 30
-    max_steps: int = 400
+    judged_after: int = 90
+    max_steps: int = 4000
     steps: int = 25
     steps_per_digit: int = 25
     at_once: int = 2500
@@ -70,18 +77,21 @@ class SplittingSettings:
     look_ahead: float = 0.7
     least_ratio: float = 1e-6
     inversion_cost: float = 0.3
-    double_cost: float = 2.0
+    look_steps: float = 6.0
     step_calls: int = 15
     look_calls: int = 600
 
-    def operations(self, n: int, k: int, steps: float, *, double: bool) -> Operations:
+    def operations(self, n: int, k: int, steps: float) -> Operations:
         """Return the operations of so many steps; the inversion counts as none of them."""
-        products = (self.double_cost if double else 1.0) * steps * float(n) ** 2 * k
-        return {"product": products, "call": steps * self.step_calls}
+        return {"product": steps * float(n) ** 2 * k, "call": steps * self.step_calls}
 
-    def operations_to_invert(self, n: int, *, double: bool) -> Operations:
+    def operations_to_look(self, n: int, k: int) -> Operations:
+        """Return the operations of a certificate, and of what precedes it."""
+        return {"product": self.look_steps * float(n) ** 2 * k, "call": self.look_calls}
+
+    def operations_to_invert(self, n: int) -> Operations:
         """Return the operations of the inversion."""
-        return {"product": (self.double_cost if double else 1.0) * self.inversion_cost * float(n) ** 3}
+        return {"product": self.inversion_cost * float(n) ** 3}
 
 
 DEFAULTS = SplittingSettings()
@@ -90,11 +100,12 @@ DEFAULTS = SplittingSettings()
 def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> list[Operations]:
     """Return the operations that a solution takes, about: inversion, steps and certificates."""
     steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
-    double, looks = tol < tuning.single_precision, 1.0 + steps / tuning.most_steps
+    looks = 1.0 + steps / tuning.most_steps
+    look = tuning.operations_to_look(n, k)
     return [
-        tuning.operations_to_invert(n, double=double),
-        tuning.operations(n, k, steps, double=double),
-        {"call": looks * tuning.look_calls},
+        tuning.operations_to_invert(n),
+        tuning.operations(n, k, steps),
+        {kind: looks * number for kind, number in look.items()},
     ]
 
 
@@ -119,62 +130,79 @@ class Splitting:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` from the neighbourhood of `start`; stop where the rest would take too many steps."""
-        tuning = self.tuning
+        tuning, n, k = self.tuning, problem.losses.n_examples, problem.losses.n_classes
         with Progress(settings, observer, method=self.name) as progress:
-            point = start or HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
+            point = start or HingePoint(problem.losses.resting_dual(), np.zeros(k))
             best = problem.certify(point)
-            iterate = _SplittingIterate(problem, point, tuning, double=settings.tol < tuning.single_precision)
-            if not iterate.prepare(progress):
-                return progress.finish(point, best)
-            steps, looks = tuning.most_steps, [(0, 1.0)]
+            iterate = _SplittingIterate(problem, point, tuning)
+            steps, looks = tuning.most_steps, _Looks()
             for _ in progress:
-                if not iterate.advance(steps, progress):
+                if not (iterate.prepare(progress) and iterate.advance(steps, progress)):
                     break
                 candidate, certificate = iterate.certified()
-                progress.count("call", tuning.look_calls)
+                progress.count_all(tuning.operations_to_look(n, k))
                 progress.record(certificate.primal, certificate.dual)
                 if certificate.gap < best.gap:
                     point, best = candidate, certificate
                 if certificate.within(settings.tol):
                     break
-                looks.append((looks[-1][0] + steps, max(certificate.gap, 1e-16)))
-                to_go = _steps_to_go(looks, settings.tol)
-                if len(looks) > 2 and looks[-1][0] + to_go > tuning.max_steps:
+                to_go = looks.steps_to_go(iterate.steps, certificate.gap, settings.tol)
+                work = RATES.work(tuning.operations(n, k, to_go))
+                is_too_much = settings.work is not None and progress.work + work > settings.work
+                if iterate.steps >= tuning.judged_after and (is_too_much or to_go > tuning.max_steps):
                     progress.status = Status.STALLED
                     break
                 steps = int(np.clip(tuning.look_ahead * to_go, tuning.fewest_steps, tuning.most_steps))
             return progress.finish(point, best)
 
 
-def _steps_to_go(looks: list[tuple[int, float]], tol: float) -> float:
-    """Return how many steps are left to a gap of `tol` at the rate of the second half of the way."""
-    (first, before), (last, gap) = looks[(len(looks) - 1) // 2], looks[-1]
-    rate = np.log(before / gap) / (last - first)
-    return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
+class _Looks:
+    """What certificates tell of the pace; another rho has another one."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, float]] = []
+
+    def steps_to_go(self, steps: int, gap: float, tol: float) -> float:
+        """Return how many steps are left at the rate of the second half of the way with this rho.
+
+        Gaps go up and down, so that the smallest until then counts.
+        """
+        if self.found and steps <= self.found[-1][0]:
+            self.found.clear()
+        gap = max(min([gap, *(before for _, before in self.found[-1:])]), 1e-16)
+        self.found.append((steps, gap))
+        if len(self.found) == 1:
+            return np.inf
+        first, before = self.found[(len(self.found) - 1) // 2]
+        rate = np.log(before / gap) / (steps - first)
+        return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
 
 
 class _SplittingIterate:
-    """The state t (k, n), and the matrix that takes it on."""
+    """The state t (k, n), what the rest makes of v = 2z - t, and the matrix that takes them on."""
 
-    def __init__(self, problem: HingeProblem, start: HingePoint, tuning: SplittingSettings, *, double: bool):
+    def __init__(self, problem: HingeProblem, start: HingePoint, tuning: SplittingSettings):
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
-        self.double, self.precision = double, np.float64 if double else np.float32
         self.intercept = start.intercept
+        self.upper = np.ascontiguousarray(self.losses.upper.T)
+        self.inversions = self.steps = 0
         H = problem.gram.matmul(problem.coefficients(start.dual))
         margins = self.losses.margins(H + start.intercept)
-        self.rho = tuning.penalty * _penalty(problem, start.dual, margins, tuning.least_ratio)
-        self.upper = self._transposed(self.losses.upper)
-        self.t = self._transposed(start.dual + margins / self.rho)
-
-    def _transposed(self, values: NDArray[np.float64]) -> NDArray:
-        return np.ascontiguousarray(values.T, dtype=self.precision)
+        self.rho = self.best_rho = tuning.penalty * self._scale(start.dual, margins)
+        self.t = np.ascontiguousarray((start.dual + margins / self.rho).T)
 
     def prepare(self, progress: Progress) -> bool:
-        """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
-        matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(self.precision)
+        """Invert ``K + rho I`` where rho is new; False if there is no time, or the kernel matrix is indefinite."""
+        if self.inversions and not self._has_outgrown_rho():
+            return True
+        z = np.clip(self.t, 0.0, self.upper)
+        self.t = z + (self.rho / self.best_rho) * (self.t - z)
+        self.rho, self.steps = self.best_rho, 0
+        self.inversions += 1
+        matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(np.float32)
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
-            progress.count_all(self.tuning.operations_to_invert(len(matrix), double=self.double))
+            progress.count_all(self.tuning.operations_to_invert(len(matrix)))
             with large_products(matrix.size):
                 inverted = invert(matrix, progress, self.tuning)
         except scipy.linalg.LinAlgError:
@@ -183,56 +211,81 @@ class _SplittingIterate:
         if not inverted:
             return False
         self.inverse = matrix
-        self.of_ones = matrix.sum(axis=0)
-        self.total = self.of_ones.sum()
+        self.of_ones = self._solved(np.ones((1, len(matrix))))[0]
+        self.v = self._reflected()[2]
+        self.x = self._summing_to_zero(self.rho * self._solved(self.v))
+        self._put_right()
         return True
+
+    def _has_outgrown_rho(self) -> bool:
+        """Tell whether another rho is worth another inversion."""
+        tuning, ratio = self.tuning, self.best_rho / self.rho
+        is_judged = self.steps >= tuning.rescaled_after and self.inversions < tuning.max_inversions
+        return is_judged and max(ratio, 1.0 / ratio) > tuning.outgrown
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
-        rho, relaxation = self.precision(self.rho), self.precision(self.tuning.relaxation)
-        shift = self.precision(self.losses.offset / self.rho)
+        shift, relaxation = self.losses.offset / self.rho, self.tuning.relaxation
         k, n = self.t.shape
         for _ in range(steps):
             if progress.out_of_time():
                 return False
-            progress.count_all(self.tuning.operations(n, k, 1.0, double=self.double))
-            z = np.clip(self.t, 0.0, self.upper)
-            v = 2 * z - self.t
-            mean = v.mean(axis=0)
-            v -= mean
-            x = np.ascontiguousarray(skinny_product(self.inverse, v.T).T)
-            if self.problem.fit_intercept:
-                x -= np.outer(v @ (self.of_ones / self.total), self.of_ones)
-            x *= rho
-            x += mean + shift
-            x -= z
-            self.t += relaxation * x
+            progress.count_all(self.tuning.operations(n, k, 1.0))
+            z, mean, v = self._reflected()
+            self.x += self._summing_to_zero(self.rho * self._solved(v - self.v))
+            self.v = v
+            self.t += relaxation * (self.x + (mean + shift) - z)
+        self.steps += steps
+        self._put_right()
         return True
+
+    def _reflected(self) -> tuple[Array, Array, Array]:
+        """Return z, and ``2z - t`` by the means of its rows and what is left of it."""
+        z = np.clip(self.t, 0.0, self.upper)
+        v = 2.0 * z - self.t
+        mean = v.mean(axis=0)
+        v -= mean
+        return z, mean, v
+
+    def _put_right(self) -> None:
+        """Take from x what rounding has made of it."""
+        missing = self.rho * (self.v - self.x) - self.problem.gram.matmul(self.x.T).T
+        if self.problem.fit_intercept:  # constants are the intercept's
+            missing -= missing.mean(axis=1, keepdims=True)
+        self.x += self._summing_to_zero(self._solved(missing))
+
+    def _solved(self, right: Array) -> Array:
+        """Return ``(K + rho I)^-1`` times rows, to single precision."""
+        return np.ascontiguousarray(skinny_product(self.inverse, right.T).T, dtype=np.float64)
+
+    def _summing_to_zero(self, x: Array) -> Array:
+        """Return what solves the system for the right-hand side with constants that make the class sums vanish."""
+        if not self.problem.fit_intercept:
+            return x
+        return x - np.outer(x.sum(axis=1) / self.of_ones.sum(), self.of_ones)
 
     def certified(self) -> tuple[HingePoint, Certificate]:
         """Return the feasible point near the iterate, and its certificate."""
-        dual = np.clip(self.t.T.astype(np.float64), 0.0, self.losses.upper)
+        dual = np.clip(self.t.T, 0.0, self.losses.upper)
         if self.problem.fit_intercept:
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
         H = self.problem.gram.matmul(self.problem.coefficients(dual))
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, dual, H, guess=self.intercept)
+        self.best_rho = self.tuning.penalty * self._scale(dual, self.losses.margins(H + self.intercept))
         point = HingePoint(dual, self.intercept)
         return point, self.problem.certify(point, H)
 
+    def _scale(self, dual: Array, margins: Array) -> float:
+        """Return the scale of rho, between the kernel's and that of margins over variables.
 
-def _penalty(
-    problem: HingeProblem, dual: NDArray[np.float64], margins: NDArray[np.float64], least: float
-) -> float:
-    """Return rho: its scale is between the kernel's, and that of margins over variables.
-
-    The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to 100.
-    """
-    curvature = float(problem.gram.diagonal().mean())
-    used = problem.losses.sizes > 0
-    ratio = float(np.linalg.norm(margins[used])) / max(float(np.linalg.norm(dual)), 1e-300)
-    return curvature * float(np.sqrt(np.clip(ratio / curvature, least, 1.0)))
+        The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to
+        100.
+        """
+        curvature = float(self.problem.gram.diagonal().mean())
+        ratio = float(np.linalg.norm(margins[self.losses.sizes > 0])) / max(float(np.linalg.norm(dual)), 1e-300)
+        return curvature * float(np.sqrt(np.clip(ratio / curvature, self.tuning.least_ratio, 1.0)))
 
 
 def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> bool:
