@@ -312,7 +312,8 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
         support = model.support_vectors_.astype(np.float64)  # squares of single precision would overflow
         if support.shape[0] == 0:
             return _compared(model, 0.0, losses, at_zero)
-        if model.kernel in ("rbf", "laplacian") and not sparse.issparse(support):
+        if model.kernel in ("rbf", "laplacian"):
+            support = support.toarray() if sparse.issparse(support) else support
             support = support - np.median(support, axis=0)  # distances keep their digits
         K = model.kernel(support, support) if callable(model.kernel) else pairwise_kernels(
             support, metric=model.kernel, filter_params=True, gamma=model._gamma, degree=model.degree,

@@ -90,7 +90,8 @@ class AlternationSolver:
                 if measured.gap <= settings.tol and problem.formulation == "original":
                     break
                 exhausted = base_step.unfinished - unfinished >= self.tuning.unfinished_steps
-                if exhausted or has_stalled(progress, self.tuning.stalled_rounds):
+                lost = proves_nothing(progress, self.tuning.lost_rounds)
+                if exhausted or lost or has_stalled(progress, self.tuning.stalled_rounds):
                     progress.status = Status.STALLED
                     break
                 M = extrapolate(M, point.M)
@@ -123,6 +124,12 @@ def has_stalled(progress: Progress, rounds: int) -> bool:
         return False
     before, now = progress.history[-1 - rounds].primal, progress.history[-1].primal
     return bool(before - now <= np.finfo(np.float64).eps * abs(now))
+
+
+def proves_nothing(progress: Progress, rounds: int) -> bool:
+    """Tell whether the gap is above the objective itself, and the last `rounds` have not even halved it."""
+    gaps = [record.gap for record in progress.history[-1 - rounds :]]
+    return len(gaps) > rounds and gaps[-1] > 1.0 and min(gaps) > 0.5 * gaps[0]
 
 
 def is_rounding(problem: SharedProblem, progress: Progress, primal: float, tuning: SharedSettings) -> bool:

@@ -10,7 +10,8 @@ class SharedSettings:
     Attributes
     ----------
     longest : limit of the iterations of fits that run to convergence.
-    stalled_rounds : rounds without progress after which the alternation stops.
+    stalled_rounds, lost_rounds : rounds without progress after which the alternation stops, in general and while
+        its gap is larger than the objective.
     largest_rise : of the objective in a round, relative to it, and its largest negative value, relative to that of
         zero scores, beyond which rounding has taken over.
     many_relations : entries of M beyond which bounds are met by spreading the solution without them.
@@ -22,7 +23,8 @@ class SharedSettings:
     unfinished_steps : W-steps of a fit that may meet that limit.
     pivot_patience : full exchanges of an M-step allowed without a drop in the number of variables beyond a bound.
     pivot_rounds : limit of the rounds of exchanges.
-    admm_tolerance, admm_iterations : relative change and limit of semidefinite M-steps.
+    admm_tolerance, admm_iterations, admm_patience : relative change and limit of semidefinite M-steps, and how
+        many may pass before it is halved.
     admm_adapted, admm_factors : steps after which their penalty is adapted, and the least and largest factor.
     check_every : proximal gradient iterations between two certificates.
     patient_iterations : of the proximal gradient, before its pace is judged.
@@ -30,6 +32,7 @@ class SharedSettings:
 
     longest: int = 10_000
     stalled_rounds: int = 50
+    lost_rounds: int = 20
     largest_rise: float = 1e-6
     many_relations: int = 100_000
     rounds_mixed: int = 10
@@ -44,6 +47,7 @@ class SharedSettings:
     pivot_rounds: int = 10_000
     admm_tolerance: float = 1e-13
     admm_iterations: int = 20_000
+    admm_patience: int = 1_000
     admm_adapted: int = 50
     admm_factors: tuple[float, float] = (0.2, 5.0)
     check_every: int = 10
