@@ -103,3 +103,14 @@ def test_dense_and_sparse_rows_have_the_same_random_numbers():
     hashed = RowHash.drawn(np.random.RandomState(0), 4)
     np.testing.assert_array_equal(hashed(X), hashed(sparse.csr_array(X)))
     assert len(np.unique(hashed(X))) == len(np.unique(X, axis=0))
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6, 1e12])
+def test_gaussian_kernels_of_full_sparse_rows_far_from_zero_keep_their_digits(shift):
+    rng = np.random.default_rng(0)
+    X, Y = shift + np.round(rng.normal(size=(2, 12, 3)), 2)
+    kernel = Kernel("rbf", 0.5)
+    expected = np.exp(-0.5 * ((X[:, None] - Y) ** 2).sum(axis=2))
+    found = kernel(sparse.csr_array(X), sparse.csr_array(Y))
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    assert np.linalg.eigvalsh(kernel(sparse.csr_array(X)))[0] > -1e-12

@@ -9,11 +9,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 import sklearn
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
@@ -27,6 +28,7 @@ from tests.fuzz.recipes import TARGETS, Recipe, argument, data
 CPU_SECONDS = 30.0
 """Time after which a call on so few rows counts as one that does not end."""
 OURS, SCIKIT_LEARN = Path(polymargin.__file__).parent, Path(sklearn.__file__).parent
+NUMERICAL = Path(np.__file__).parent, Path(scipy.__file__).parent
 CLEAN = (ValueError, TypeError, FloatingPointError, NotFittedError)
 ROUNDING = 1e-6
 
@@ -37,6 +39,16 @@ class Verdict:
 
     kind: str
     reason: str = ""
+
+
+class Said(NamedTuple):
+    """A warning, and the file that called the numerical function from which it came."""
+
+    message: Any
+    category: type[Warning]
+    filename: str
+    lineno: int
+    caller: str
 
 
 class OutOfTimeError(BaseException):
@@ -66,8 +78,10 @@ def judge(recipe: Recipe) -> Verdict:
         X, y, weights = data(recipe)
     except (TypeError, ValueError, IndexError, np.exceptions.ComplexWarning):
         return Verdict("refused", "numpy itself cannot make these rows")
-    with warnings.catch_warnings(record=True) as said:
+    said: list[Said] = []
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = partial(_note, said)
         try:
             with clock(CPU_SECONDS):
                 verdict = _call(recipe, parameters, X, y, weights)
@@ -83,11 +97,19 @@ def judge(recipe: Recipe) -> Verdict:
         kind = warning.category
         if kind in allowed or ours or (kind is UserWarning or kind is FutureWarning):
             continue
-        if _is_of_scikit_learn(recipe) and str(SCIKIT_LEARN) in str(warning.filename):
+        if _is_of_scikit_learn(recipe) and str(SCIKIT_LEARN) in warning.caller:
             continue  # what the user's own RidgeClassifier says of its rows
         place = f"{Path(warning.filename).name}:{warning.lineno}"
         return Verdict("defect", f"{warning.category.__name__} at {place}: {str(warning.message)[:100]}")
     return verdict
+
+
+def _note(said: list[Said], message: Any, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
+    """Note a warning; `warnings.showwarning` during a call."""
+    frames = (frame.filename for frame in reversed(traceback.extract_stack()))
+    beneath = (warnings.__file__, __file__, *map(str, NUMERICAL))
+    caller = next((name for name in frames if not name.startswith(beneath)), filename)
+    said.append(Said(message, category, filename, lineno, caller))
 
 
 def _is_of_scikit_learn(recipe: Recipe) -> bool:
@@ -312,7 +334,8 @@ def _objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> Verd
         support = model.support_vectors_.astype(np.float64)  # squares of single precision would overflow
         if support.shape[0] == 0:
             return _compared(model, 0.0, losses, at_zero)
-        if model.kernel in ("rbf", "laplacian") and not sparse.issparse(support):
+        if model.kernel in ("rbf", "laplacian"):
+            support = support.toarray() if sparse.issparse(support) else support
             support = support - np.median(support, axis=0)  # distances keep their digits
         K = model.kernel(support, support) if callable(model.kernel) else pairwise_kernels(
             support, metric=model.kernel, filter_params=True, gamma=model._gamma, degree=model.degree,

@@ -96,8 +96,8 @@ class RobustSVC(KernelClassifier):
         Where the DC algorithm starts: at the untruncated machine with the utilities given, as the paper has it,
         and at the one with the identity in their place. Where no class holds half of the expected utility the
         first is zero and stays there; the second escapes. "local" then searches around the best of them, as long
-        as that lowers the objective: from multiples of its scores, and from the machine of the rows that it gets
-        right; for up to 200 distinct rows in memory.
+        as that lowers the objective: from multiples of its scores, and from its scores shifted from one class to
+        another, for the classes that it confuses most; for up to 200 distinct rows in memory.
     n_init : int, default=1
         Starts in all, of which those beyond the first are random: the untruncated machine of randomly weighted
         rows. Rows in memory only.
@@ -447,10 +447,10 @@ class RobustSVC(KernelClassifier):
                 return
             lowest = _objective(best)
             F: Any = problem.reached(best.point)[0]
-            own = margins(F)[np.arange(len(labels)), labels]
             for scale in DEFAULTS.local_scales:
                 yield "local", scale * F
-            yield "local", untruncated(emphasis=np.where(own > 0, 1.0, DEFAULTS.negligible_weight))
+            for raised, lowered in _confused_pairs(F, labels):
+                yield "local", F + DEFAULTS.local_shift * (identity[raised] - identity[lowered])
 
     def _judge_labels(self, data: TrainingSet, F: NDArray[np.float64], n_samples: int) -> None:
         own = margins(F)[np.arange(len(F)), data.labels]
@@ -488,6 +488,17 @@ def utility_of_rows(
 ) -> NDArray[np.float64]:
     """Return the utilities (n, k) of rows: those of their classes or, without any, of their own costs."""
     return utility_of_costs(data.unweighted_costs, conversion) if utility is None else utility[data.labels]
+
+
+def _confused_pairs(F: NDArray[np.float64], labels: NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Return the pairs of classes, in either order, between which most of the distinct rows are misclassified."""
+    k = F.shape[1]
+    confusion = np.zeros((k, k))
+    np.add.at(confusion, (labels, F.argmax(axis=1)), 1.0)
+    first, second = np.triu_indices(k, 1)
+    most = np.argsort(-(confusion + confusion.T)[first, second], kind="stable")[: DEFAULTS.local_pairs]
+    pairs = [(int(first[at]), int(second[at])) for at in most]
+    return pairs + [(second, first) for first, second in pairs]
 
 
 def _objective(solution: Solution[RobustPoint]) -> float:

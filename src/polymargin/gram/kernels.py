@@ -27,6 +27,8 @@ AT_ONCE = 2**30
 """Products of entries, about, that a kernel matrix may take in one call, during which nobody hears Ctrl-C."""
 KERNEL_ROUNDING = 1e-10
 """Error that rounding may make in an exponent of the Gaussian kernel."""
+MOSTLY_FULL = 2 / 3
+"""Part of the entries of sparse rows that are stored, from which on dense rows take no more memory."""
 SMALLEST_GAMMA, LARGEST_GAMMA = 1e-65, 1e65
 LARGEST_DEGREE = 100.0
 
@@ -48,6 +50,8 @@ class Kernel:
             return np.zeros((X.shape[0], X.shape[0] if Y is None else Y.shape[0]))
         if callable(self.name):
             return _checked_values(self.name, X, X if Y is None else Y)
+        if self.name == "rbf" and self._loses_digits(X if Y is None else Y):
+            X, Y = (Z.toarray() if sparse.issparse(Z) else Z for Z in (X, Y))
         if self.name == "rbf" and isinstance(X, np.ndarray):
             if Y is None:
                 return _symmetric_rbf(X, self.gamma)
@@ -82,6 +86,13 @@ class Kernel:
             matrix[rows, rows.start :] = block
             matrix[rows.stop :, rows] = block[:, rows.stop - rows.start :].T
         return matrix
+
+    def _loses_digits(self, X: Any) -> bool:
+        """Tell whether distances of sparse rows are mostly rounding, where dense ones take no more memory."""
+        if not sparse.issparse(X) or X.nnz < MOSTLY_FULL * X.shape[0] * X.shape[1]:
+            return False
+        rounding = np.finfo(np.float64).eps * self.gamma * row_norms_squared(X).max()
+        return bool(rounding > KERNEL_ROUNDING)
 
     def diagonal(self, X: Any) -> NDArray[np.float64]:
         """Return the kernel of every row of `X` with itself."""

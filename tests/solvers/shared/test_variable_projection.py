@@ -1,5 +1,7 @@
 """Variable projection and extrapolated rounds: where the alternation would end, much sooner."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,11 @@ from polymargin.problems.shared import SharedProblem
 from polymargin.relations import RelationSet
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.shared.alternation import AlternationSolver
+from polymargin.solvers.shared.base_step import make_base_step
 from polymargin.solvers.shared.extrapolation import Anderson
-from polymargin.solvers.shared.variable_projection import VariableProjection
+from polymargin.solvers.shared.settings import SharedSettings
+from polymargin.solvers.shared.spreading import Spreading
+from polymargin.solvers.shared.variable_projection import VariableProjection, task_solver
 from tests.simulate_shared import written_out
 
 ONES = np.ones((4, 4))
@@ -65,3 +70,51 @@ def test_only_the_problem_with_one_objective_is_taken():
     moments, _ = written_out(np.random.default_rng(0), 60, 5, 4, "ovr")
     problem = SharedProblem(moments, 1.0, 1.0, SETS["box"], "fast")
     assert "no objective of W and M together" in VariableProjection().accepts(problem)
+
+
+class TestSpreading:
+    """More base classifiers than directions: bounds that the solution without them keeps once it is spread."""
+
+    @staticmethod
+    def problem(largest, C=1.0, scheme="ovo"):
+        moments, tasks = written_out(np.random.default_rng(3), 60, 3, 6, scheme)
+        shape = (len(tasks), len(tasks))
+        return SharedProblem(moments, C, 0.1, RelationSet(np.full(shape, -largest), np.full(shape, largest)))
+
+    @pytest.mark.parametrize("largest", [0.5, 1.0, np.inf])
+    def test_the_global_minimum_within_the_bounds(self, largest):
+        problem = self.problem(largest)
+        step = make_base_step(problem.tasks)
+        ours = Spreading(step, AlternationSolver(step)).solve(problem, Settings(1e-8, 5_000))
+        theirs = VariableProjection(step).solve(problem, Settings(1e-8, 5_000))
+        assert ours.status is Status.SOLVED
+        assert ours.certificate.kind == "global"
+        assert ours.certificate.infeasibility == 0.0
+        assert np.abs(ours.point.M).max() <= largest
+        assert ours.certificate.primal <= theirs.certificate.primal * (1 + 1e-7)
+        assert ours.certificate == problem.certify(ours.point)
+
+    @pytest.mark.parametrize("largest", [1e-3, 0.0])
+    def test_bounds_that_are_too_narrow_are_left_to_the_other_solver(self, largest):
+        problem = self.problem(largest)
+        step = make_base_step(problem.tasks)
+        other = VariableProjection(step)
+        ours = Spreading(step, other).solve(problem, Settings(1e-8, 5_000))
+        assert np.abs(ours.point.M).max() <= largest
+        assert ours.certificate.primal == other.solve(problem, Settings(1e-8, 5_000)).certificate.primal
+
+    def test_it_is_taken_for_very_many_relations_alone(self):
+        problem = self.problem(1.0)
+        step = make_base_step(problem.tasks)
+        assert isinstance(task_solver("auto", problem, step, to_the_end=True), VariableProjection)
+        many = replace(problem, relations=RelationSet(-np.ones((400, 400)), np.ones((400, 400))))
+        assert isinstance(task_solver("auto", many, step, to_the_end=True), Spreading)
+        assert isinstance(task_solver("auto", many, step, to_the_end=False), AlternationSolver)
+
+
+def test_rounds_of_steps_that_cannot_be_finished_end():
+    problem = TestSpreading.problem(1.0)
+    hasty = SharedSettings(dense_unknowns=0, cg_steps=1)
+    found = AlternationSolver(tuning=hasty).solve(problem, Settings(1e-300, 5_000))
+    assert found.status is Status.STALLED
+    assert found.n_iter <= hasty.unfinished_steps + 1

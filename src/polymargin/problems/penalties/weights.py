@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 SMALLEST_SIZE = 1e-6
 """Denominators of adaptive weights are at least this fraction of the largest."""
+LEAST_SIZE = 1e-60
+"""And at least this, whose fifth power, the highest allowed, is still a number."""
 
 
 def adaptive_weights(
@@ -24,4 +26,4 @@ def adaptive_weights(
     largest = float(sizes.max())
     if largest == 0.0:
         return np.ones(sizes.shape)
-    return np.maximum(sizes, SMALLEST_SIZE * largest) ** -power
+    return np.maximum(sizes, max(SMALLEST_SIZE * largest, LEAST_SIZE)) ** -power

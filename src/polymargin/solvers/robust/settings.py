@@ -18,7 +18,8 @@ class RobustSettings:
     local_rows, local_rounds : distinct rows up to which the local search, which takes some ten times as long as a
         start, is made, and its rounds.
     local_scales : multiples of the scores from which it sets out: they move rows across the kinks of their losses.
-    negligible_weight : of rows that a start is to leave out.
+    local_shift, local_pairs : what it adds to the scores of one class and takes from those of another, and of how
+        many pairs of classes.
     collapsed : largest score below which the argmax is taken to be noise.
     start_unknowns : size (rank + 1)(k - 1) of the low-rank problem whose solution is the default start.
     start_gap, start_iterations, start_zero : gap and iterations of that problem, and the part of its weight below
@@ -42,7 +43,8 @@ class RobustSettings:
     local_rows: int = 200
     local_rounds: int = 5
     local_scales: tuple[float, ...] = (5.0, 0.3)
-    negligible_weight: float = 1e-6
+    local_shift: float = 1.0
+    local_pairs: int = 3
     collapsed: float = 1e-3
     start_unknowns: int = 400
     start_gap: float = 1e-4

@@ -62,6 +62,7 @@ class AlternationSolver:
         M = problem.relations.clip(np.eye(*shape) if start is None else start)
         point = SharedPoint(point.W, M)
         extrapolate = Anderson(self.tuning.rounds_mixed if self.extrapolated else 0, self.tuning)
+        unfinished = base_step.unfinished
         with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 try:
@@ -79,11 +80,18 @@ class AlternationSolver:
                     M = point.M
                     extrapolate.forget()
                     continue
+                if problem.formulation == "original" and is_rounding(
+                    problem, progress, measured.primal, self.tuning
+                ):
+                    progress.status = Status.STALLED
+                    break
                 point = reached
                 progress.record(measured.primal, measured.dual)
                 if measured.gap <= settings.tol and problem.formulation == "original":
                     break
-                if has_stalled(progress, self.tuning.stalled_rounds):
+                exhausted = base_step.unfinished - unfinished >= self.tuning.unfinished_steps
+                lost = proves_nothing(progress, self.tuning.lost_rounds)
+                if exhausted or lost or has_stalled(progress, self.tuning.stalled_rounds):
                     progress.status = Status.STALLED
                     break
                 M = extrapolate(M, point.M)
@@ -116,6 +124,20 @@ def has_stalled(progress: Progress, rounds: int) -> bool:
         return False
     before, now = progress.history[-1 - rounds].primal, progress.history[-1].primal
     return bool(before - now <= np.finfo(np.float64).eps * abs(now))
+
+
+def proves_nothing(progress: Progress, rounds: int) -> bool:
+    """Tell whether the gap is above the objective itself, and the last `rounds` have not even halved it."""
+    gaps = [record.gap for record in progress.history[-1 - rounds :]]
+    return len(gaps) > rounds and gaps[-1] > 1.0 and min(gaps) > 0.5 * gaps[0]
+
+
+def is_rounding(problem: SharedProblem, progress: Progress, primal: float, tuning: SharedSettings) -> bool:
+    """Tell whether a round has raised the objective, or brought a sum of squares below zero: no step can."""
+    if not primal >= -tuning.largest_rise * problem.C * problem.tasks.squares:
+        return True
+    before = progress.history[-1].primal if progress.history else np.inf
+    return bool(primal > before + tuning.largest_rise * abs(before))
 
 
 def alternate_side_by_side(

@@ -16,7 +16,12 @@ from polymargin.threads import eigh
 
 
 class BaseStep(Protocol):
-    """W-steps in coordinates of their own; `restore` brings W back to those of the data."""
+    """W-steps in coordinates of their own; `restore` brings W back to those of the data.
+
+    `unfinished` counts the steps that ended at a limit, short of their tolerance.
+    """
+
+    unfinished: int
 
     def solve(
         self, M: NDArray[np.float64], C: float, formulation: Formulation, start: NDArray[np.float64] | None
@@ -53,6 +58,8 @@ class CommonBaseStep:
 
     The W-step of the original formulation and the terms of the M-step also take stacks of matrices.
     """
+
+    unfinished = 0
 
     def __init__(self, tasks: TaskMoments):
         values, self.vectors = eigh(tasks.grams[0])
@@ -126,6 +133,7 @@ class GroupedBaseStep:
     def __init__(self, tasks: TaskMoments, tuning: SharedSettings = DEFAULTS):
         self.tasks = tasks
         self.tuning = tuning
+        self.unfinished = 0
         values, self.vectors = eigh(tasks.grams.sum(axis=0))
         self.values = np.maximum(values, 0.0)
 
@@ -153,9 +161,10 @@ class GroupedBaseStep:
             return self.vectors @ ((self.vectors.T @ residual @ rotation) / divisor) @ rotation.T
 
         tolerance = self.tuning.cg_tolerance * float(np.linalg.norm(right))
-        solution, _ = conjugate_gradients(
+        solution, steps = conjugate_gradients(
             apply, precondition, right, start=start, tolerance=tolerance, max_steps=self.tuning.cg_steps
         )
+        self.unfinished += steps == self.tuning.cg_steps
         return solution
 
     def relation_terms(self, W: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

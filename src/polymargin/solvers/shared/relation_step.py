@@ -82,6 +82,7 @@ def semidefinite_step(
     prices = [np.zeros_like(free) for _ in projections]  # scaled multipliers
     rho = 2.0 * np.sqrt((values[0].clip(0.0) + kappa) * (values[-1] + kappa))
     scale = max(1.0, float(np.abs(free).max()))
+    nearest, found_at = np.inf, 0
     for iteration in range(tuning.admm_iterations):
         targets = sum((copy - price for copy, price in zip(copies, prices, strict=True)), np.zeros_like(free))
         M = _sylvester(values, vectors, right + rho * targets, 2.0 * kappa + len(copies) * rho)
@@ -90,7 +91,9 @@ def semidefinite_step(
         prices = [price + M - copy for price, copy in zip(prices, copies, strict=True)]
         apart = max(float(np.abs(M - copy).max()) for copy in copies)
         moved = max(float(np.abs(new - old).max()) for new, old in zip(copies, previous, strict=True))
-        if max(apart, moved) <= tuning.admm_tolerance * scale:
+        if max(apart, moved) < 0.5 * nearest:
+            nearest, found_at = max(apart, moved), iteration
+        if nearest <= tuning.admm_tolerance * scale or iteration - found_at > tuning.admm_patience:
             break
         if (iteration + 1) % tuning.admm_adapted == 0 and iteration < tuning.admm_iterations // 2:
             factor = float(np.clip(np.sqrt(apart / max(moved, 1e-300)), *tuning.admm_factors))

@@ -14,6 +14,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.shared.alternation import AlternationSolver, round_of_steps
 from polymargin.solvers.shared.base_step import BaseStep, make_base_step
 from polymargin.solvers.shared.settings import DEFAULTS
+from polymargin.solvers.shared.spreading import Spreading
 from polymargin.solvers.trace import TraceRow
 
 
@@ -79,12 +80,17 @@ class VariableProjection:
 
 
 def task_solver(solver: Any, problem: SharedProblem, base_step: BaseStep, *, to_the_end: bool) -> Solver:
-    """Return the solver that a user asks for; for "auto" projection where a fit runs to the end and M is bound."""
+    """Return the solver that a user asks for; for "auto" projection where a fit runs to the end and M is bound.
+
+    Where M has very many entries, its bounds seldom bind, and the solution without them is spread instead.
+    """
     alternation, projection = AlternationSolver(base_step), VariableProjection(base_step)
     asked = chosen(solver, (alternation, projection), problem)
     if asked is not None:
         return asked[0]
-    return projection if to_the_end and not problem.relations.is_free else alternation
+    suited = projection if to_the_end and not problem.relations.is_free else alternation
+    is_large = to_the_end and problem.relations.lower.size > DEFAULTS.many_relations
+    return Spreading(base_step, otherwise=suited) if is_large else suited
 
 
 class Descent:
@@ -98,6 +104,7 @@ class Descent:
         self.unit = max(problem.C * problem.tasks.squares, np.finfo(np.float64).tiny)  # the objective of W = 0
         self.W: NDArray[np.float64] | None = None
         self.measured: Certificate | None = None
+        self.unfinished = base_step.unfinished
 
     def run(self, M: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the M that was reached; `W` answers it, and `measured` is the certificate of both."""
@@ -149,5 +156,6 @@ class Descent:
         self.M, self.W, self.measured = self.seen
         self.progress.iteration += 1
         self.progress.record(self.measured.primal, self.measured.dual)
-        if self.measured.within(self.progress.settings.tol) or self.progress.out_of_time():
+        exhausted = self.base_step.unfinished - self.unfinished >= DEFAULTS.unfinished_steps
+        if exhausted or self.measured.within(self.progress.settings.tol) or self.progress.out_of_time():
             raise StopIteration
