@@ -4,6 +4,7 @@ import math
 import signal
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -287,7 +288,7 @@ class Progress:
         limit, last = self.settings.work, self.history[-1]
         if limit is None or last.work < self.settings.judged_after * limit or last.gap <= self.settings.tol:
             return False
-        before = min(self.history, key=lambda record: abs(record.work - 0.5 * last.work))
+        before = self.history[bisect_left(self.history, 0.5 * last.work, key=lambda record: record.work)]
         between, earlier = last.primal - last.dual, before.primal - before.dual
         pace = math.log(earlier / between) / (last.work - before.work) if earlier > between > 0.0 else 0.0
         aim = self.settings.tol * max(1.0, abs(last.dual))
