@@ -168,6 +168,35 @@ def row_keys(X: Any) -> list[bytes]:
     return [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in spans]
 
 
+def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first of every set of equal rows, in an order of their own, and the place of every row in it.
+
+    Rows are equal if their labels and their rows of all the tables are; the label comes first in the order.
+    """
+    if any(sparse.issparse(table) for table in tables):
+        keys = list(zip(labels.tolist(), *map(row_keys, tables), strict=True))
+        position = {key: at for at, key in enumerate(sorted(set(keys)))}
+        place = np.array([position[key] for key in keys], dtype=np.intp)
+        return np.unique(place, return_index=True)[1], place
+    values = [np.ascontiguousarray(table + 0.0, dtype=np.float64) for table in tables]
+    order = np.arange(len(labels))
+    for table in reversed(values):
+        as_bytes = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
+        order = order[np.argsort(as_bytes[order], kind="stable")]
+    order = order[np.argsort(labels[order], kind="stable")]
+    lower, upper = order[:-1], order[1:]
+    is_equal = labels[lower] == labels[upper]
+    for table in values:
+        # the first entries tell most rows apart
+        alike = np.flatnonzero(is_equal & (table[lower, 0] == table[upper, 0]))
+        is_equal[:] = False
+        is_equal[alike] = (table[lower[alike]] == table[upper[alike]]).all(axis=1)
+    is_first = np.concatenate([[True], ~is_equal])
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.cumsum(is_first) - 1
+    return order[is_first], place
+
+
 def distinct_rows(X: Any) -> NDArray[np.intp]:
     """Return the positions of the first of every set of equal rows, in ascending order.
 
