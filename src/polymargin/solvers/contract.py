@@ -170,6 +170,8 @@ class Progress:
         self.method = method
         self.observer = observer
         self.started = time.perf_counter()
+        limit = math.inf if settings.time_limit is None else settings.time_limit
+        self._deadline = min(self.started + limit, settings.until)
         self.iteration = 0
         self.interrupted = False
         self.status = Status.MAX_ITER
@@ -219,8 +221,7 @@ class Progress:
     @property
     def seconds_left(self) -> float:
         """Seconds until the time limit; infinite without one."""
-        limit = math.inf if self.settings.time_limit is None else self.settings.time_limit
-        return min(limit - self.seconds, self.settings.until - time.perf_counter())
+        return self._deadline - time.perf_counter()
 
     def _is_interrupted(self) -> bool:
         return (
