@@ -164,8 +164,16 @@ def row_keys(X: Any) -> list[bytes]:
     X = sparse.csr_array(X, copy=True, dtype=np.float64)
     X.sum_duplicates()
     X.eliminate_zeros()
-    spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    return [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in spans]
+    columns, values = X.indices.tobytes(), X.data.tobytes()
+    in_columns, in_values = (X.indptr.astype(np.int64) * array.itemsize for array in (X.indices, X.data))
+    spans = zip(
+        in_columns[:-1].tolist(),
+        in_columns[1:].tolist(),
+        in_values[:-1].tolist(),
+        in_values[1:].tolist(),
+        strict=True,
+    )
+    return [columns[a:b] + values[c:d] for a, b, c, d in spans]
 
 
 def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -173,11 +181,7 @@ def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp
 
     Rows are equal if their labels and their rows of all the tables are; the label comes first in the order.
     """
-    if any(sparse.issparse(table) for table in tables):
-        keys = list(zip(labels.tolist(), *map(row_keys, tables), strict=True))
-        position = {key: at for at, key in enumerate(sorted(set(keys)))}
-        place = np.array([position[key] for key in keys], dtype=np.intp)
-        return np.unique(place, return_index=True)[1], place
+    tables = tuple(_fingerprints(table) if sparse.issparse(table) else table for table in tables)
     values = [np.ascontiguousarray(table + 0.0, dtype=np.float64) for table in tables]
     order = np.arange(len(labels))
     for table in reversed(values):
@@ -195,6 +199,23 @@ def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.cumsum(is_first) - 1
     return order[is_first], place
+
+
+def _fingerprints(X: Any) -> NDArray[np.float64]:
+    """Return two numbers for every sparse row that are the same for equal rows and for no others.
+
+    The first is a product with random numbers. Rows that agree in it are told apart by the second.
+    """
+    X = sparse.csr_array(X, copy=True, dtype=np.float64)
+    X.sum_duplicates()
+    prints = X @ np.random.default_rng(0).uniform(1.0, 2.0, X.shape[1])
+    _, group, size = np.unique(prints, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero(size[group] > 1)
+    keys = row_keys(X[alike]) if len(alike) else []
+    position = {key: at for at, key in enumerate(sorted(set(keys)))}
+    ranks = np.zeros(len(prints))
+    ranks[alike] = [position[key] for key in keys]
+    return np.column_stack([prints, ranks])
 
 
 def distinct_rows(X: Any) -> NDArray[np.intp]:
