@@ -166,7 +166,8 @@ def test_options(fit, tmp_path, capsys):
     good().drop(columns="a").to_csv(other, index=False)
     assert "other.csv lacks columns of the model: a" in fit("data.csv", good(), "--test", other)
     assert "data" in refuse(capsys, "fit", code=2).lower()
-    assert "dance" in refuse(capsys, "dance", code=2)
+    assert refuse(capsys, "dance", code=2) == "polymargin: No such command 'dance'. (see polymargin --help)\n"
+    assert "'comparee'. Did you mean 'compare'?" in refuse(capsys, "comparee", code=2)
 
 
 def test_places_that_cannot_be_written(iris, tmp_path, capsys):

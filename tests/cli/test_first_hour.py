@@ -15,7 +15,7 @@ import pytest
 from polymargin import persistence
 from polymargin.cli import comparing, main
 from polymargin.cli.methods import machine_of
-from tests.cli.commands import COMMAND, accept, refuse
+from tests.cli.commands import COMMAND, accept, on_a_terminal, refuse
 
 
 @pytest.fixture
@@ -37,33 +37,6 @@ def _cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
-def on_a_terminal(*arguments, columns=200, stream="stderr", **where):
-    """Run the command with a stream on a terminal; return what a person saw there."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    seen, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: terminal}
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
-    process = subprocess.Popen([COMMAND, *map(str, arguments)], env=environment, **streams, **where)
-    os.close(terminal)
-    written = b""
-    while True:
-        try:
-            more = os.read(seen, 65_536)
-        except OSError:  # the other side is closed
-            break
-        if not more:
-            break
-        written += more
-    os.close(seen)
-    assert process.wait(60) == 0
-    return written.decode("utf-8", "replace")
-
-
 @pytest.mark.skipif(os.name == "nt", reason="terminals are POSIX")
 class TestHowFarItIs:
     def test_fit_shows_time_objective_and_gap(self, data):
@@ -74,23 +47,13 @@ class TestHowFarItIs:
     def test_compare_names_the_method_from_the_start(self, data):
         seen = on_a_terminal("compare", data, "--target", "y", "--only", "SVC", "--folds", "2", "--budget", "2s")
         drawn = re.split(r"comparing: \d+ s", seen)[1:]
-        # the line may be drawn before the first method begins, but not twice
-        assert any("SVC, fold 1 of 2" in line for line in drawn[:2])
+        named = [line for line in drawn if "fold" in line]
+        # the line may be drawn before the first method begins, and never again without a name
+        assert "SVC, fold 1 of 2" in named[0]
+        assert named == drawn[-len(named) :]
 
 
 class TestCompare:
-    def test_a_method_that_fails_is_a_row_with_its_reason(self, data, capsys, monkeypatch):
-        rivals = comparing.rivals
-
-        def fail(X, budget):
-            raise MemoryError("Unable to allocate 42.3 GiB")
-
-        monkeypatch.setattr(comparing, "rivals", lambda *given: {**rivals(*given), "SVC": fail})
-        only = ("--only", "SVC", "--only", "LinearSVC", "--budget", "5s", "--folds", "2")
-        shown = accept(capsys, "compare", data, "--target", "y", *only)
-        assert "SVC failed: Unable to allocate 42.3 GiB" in shown
-        assert "LinearSVC *" in shown
-
     def test_what_was_ended_goes_on(self, data, capsys, monkeypatch):
         command = ("compare", data, "--target", "y", "--only", "LinearSVC", "--only", "SVC", "--folds", "2")
         command = [str(word) for word in (*command, "--budget", "5s")]
@@ -120,7 +83,7 @@ class TestCompare:
         assert len(fitted) == 4
 
 
-def wait_for(condition, seconds=100):
+def wait_for(condition, seconds=600):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -176,7 +139,7 @@ sys.exit(main({command!r}))
         wait_for(flag.exists)
         before = processor_seconds(process.pid)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=600)
         assert seconds_of_ended() - ended_before - before < 5.0  # of a processor, model saved and all
         assert process.returncode == 130
         assert "Traceback" not in err
@@ -372,10 +335,6 @@ class TestAnswers:
         assert "MulticategorySVC (loss lee)" in accept(capsys, *fit, "--landmarks", "450")
         assert "at most half of the 1050 rows" in refuse(capsys, *fit, "--landmarks", "600", code=2)
 
-    def test_pages_are_html(self, data, tmp_path, capsys):
-        line = refuse(capsys, "fit", data, "--target", "y", "--report", tmp_path / "out.pdf", code=2)
-        assert "must end in .html, got 'out.pdf'" in line
-
     @pytest.mark.parametrize(
         ("words", "code"),
         [
@@ -410,13 +369,6 @@ print(code, {{"numpy", "pandas", "sklearn", "scipy", "joblib", "rich"}} & set(sy
         )
         assert done.stdout.splitlines()[-1] == f"{code} set()"
 
-    def test_a_report_names_the_target_that_the_data_lack(self, data, tmp_path, capsys):
-        model = tmp_path / "model.skops"
-        accept(capsys, "fit", data, "--target", "y", "--method", "proximal", "--save", model)
-        line = refuse(capsys, "report", model, data, "--target", "kind", "--out", tmp_path / "page.html")
-        assert "has no column 'kind' (--target)" in line
-        assert not (tmp_path / "page.html").exists()
-
     def test_categories_bear_the_names_of_column_and_value(self, tmp_path, capsys):
         rng = np.random.default_rng(0)
         colour = np.array(["red", "green"])[np.arange(80) % 2]
@@ -441,18 +393,6 @@ print(code, {{"numpy", "pandas", "sklearn", "scipy", "joblib", "rich"}} & set(sy
         text = page.read_text("utf-8")
         assert re.search(r"colour_(red|green)", text)
         assert "x0_" not in text
-
-    def test_gaps_are_never_below_zero(self, data, capsys):
-        for method in ("multicategory", "proximal", "sparse", "shared", "robust"):
-            shown = accept(capsys, "fit", data, "--target", "y", "--method", method)
-            assert re.search(r"relative gap \d", shown)
-
-    @pytest.mark.skipif(os.name == "nt", reason="terminals are POSIX")
-    def test_names_and_headings_are_whole_at_80_columns(self, tmp_path):
-        seen = on_a_terminal("demo", columns=80, stream="stdout", cwd=tmp_path)
-        for name in ("MulticategorySVC", "SharedStructureSVC", "expected", "seconds"):
-            assert name in seen
-        assert "…" not in seen
 
 
 def test_public_modules_are_there_and_internals_are_not_shown():

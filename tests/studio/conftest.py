@@ -9,8 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from polymargin.studio.runs import Run
 from polymargin.studio.server import Studio
 from polymargin.studio.session import Session
+
+HANGING = 600.0
+"""Seconds after which a test gives up: how long anything takes is the machine's affair."""
 
 
 class Client:
@@ -24,7 +28,7 @@ class Client:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if token is not None and token is not False:
             given["X-Polymargin-Token"] = self.studio.token if token is True else token
-        connection = HTTPConnection("127.0.0.1", self.studio.port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", self.studio.port, timeout=HANGING)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), given)
             answer = connection.getresponse()
@@ -42,9 +46,9 @@ class Client:
         assert answered == status, content
         return json.loads(content)
 
-    def finished(self, number, seconds=60.0):
+    def finished(self, number):
         """Wait for the end of a run; return its last progress."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + HANGING
         while (progress := self.get(f"/api/runs/{number}"))["state"] == "running":
             assert time.monotonic() < until, progress
             time.sleep(0.05)
@@ -61,7 +65,7 @@ def serve(path):
 
     def end():
         studio.stop()
-        thread.join(10.0)
+        thread.join(HANGING)
         assert not thread.is_alive()
 
     return studio, end
@@ -99,6 +103,25 @@ def client(tree_file):
     studio, end = serve(tree_file)
     yield Client(studio)
     end()
+
+
+@pytest.fixture
+def until_cancelled(monkeypatch):
+    """Let searches stand still after their second setting until they are cancelled, however quick they are."""
+    cancelled = threading.Event()
+    observe, cancel = Run._observe, Run.cancel
+
+    def standing(run, trial):
+        observe(run, trial)
+        if len(run._trials) >= 2:
+            assert cancelled.wait(HANGING)
+
+    def ending(run):
+        cancel(run)
+        cancelled.set()
+
+    monkeypatch.setattr(Run, "_observe", standing)
+    monkeypatch.setattr(Run, "cancel", ending)
 
 
 @pytest.fixture(scope="session")

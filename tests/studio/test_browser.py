@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.report import browser
-from tests.studio.conftest import serve, trees
+from tests.studio.conftest import HANGING, serve, trees
 
 if browser.missing():
     pytest.skip(browser.missing(), allow_module_level=True)
@@ -37,10 +37,11 @@ def find(driver, selector):
     return driver.find_element("css selector", selector)
 
 
-def wait_for(test, seconds=60.0, what="the page"):
-    until = time.monotonic() + seconds
+def wait_for(test, what="the page"):
+    """Wait for a state, however busy the machine is; the limit is for what never comes."""
+    until = time.monotonic() + HANGING
     while not (found := test()):
-        assert time.monotonic() < until, f"no sign of {what} within {seconds} s"
+        assert time.monotonic() < until, f"no sign of {what} within {HANGING:.0f} s"
         time.sleep(0.05)
     return found
 
@@ -61,7 +62,7 @@ def open_studio(driver, studio, width=1100):
     driver.get_log("browser")
     driver.get("about:blank")
     driver.get(studio.address)
-    wait_for(lambda: find(driver, "#work").is_displayed(), what="the file")
+    wait_for(lambda: find(driver, "#work").get_attribute("aria-busy") == "false", what="the file and its runs")
     wait_for(lambda: text_of(driver, "#costs-table tbody"), what="the classes")
 
 
@@ -114,13 +115,9 @@ def test_from_the_file_to_exported_predictions(driver, studio, downloads):
     assert not find(driver, "#train").is_enabled()
     find(driver, "#impute").click()
     train(driver)
-    seen = set()
-    wait_for(
-        lambda: seen.add(text_of(driver, "#gap")) or "Done" in text_of(driver, "#progress-words"), what="a model"
-    )
-    assert any("e-" in gap for gap in seen)
-    assert float(text_of(driver, "#objective")) > 0
     done(driver)
+    assert float(text_of(driver, "#objective")) > 0
+    assert 0 <= float(text_of(driver, "#gap")) < 1
     tab(driver, "predictions")
     wait_for(lambda: "of 40" in text_of(driver, "#predictions-shown"))
     header = [cell.text for cell in driver.find_elements("css selector", "#predictions-table thead th")]
@@ -207,25 +204,25 @@ def test_variables_the_script_and_the_model_can_be_taken_away(driver, studio, do
     quiet(driver)
 
 
-def test_training_is_cancelled(driver, studio):
+def test_training_is_cancelled(driver, studio, until_cancelled):
     open_studio(driver, studio)
     find(driver, "#impute").click()
     train(driver, "10m")
     wait_for(lambda: text_of(driver, "#best")[:1].isdigit(), what="a first setting")
     find(driver, "#cancel").click()
-    wait_for(lambda: "Ended by you" in text_of(driver, "#progress-words"), 10, "the end")
+    wait_for(lambda: "Ended by you" in text_of(driver, "#progress-words"), what="the end")
     wait_for(lambda: "ended early" in text_of(driver, "#runs-table"))
     assert find(driver, "#train").is_enabled()
 
 
-def test_a_page_loaded_again_goes_on(driver, studio):
+def test_a_page_loaded_again_goes_on(driver, studio, until_cancelled):
     open_studio(driver, studio)
     find(driver, "#impute").click()
     train(driver, "10m")
     driver.refresh()
     wait_for(lambda: "Training" in text_of(driver, "#progress-words"), what="the run under way")
     find(driver, "#cancel").click()
-    wait_for(lambda: "Ended by you" in text_of(driver, "#progress-words"), 10, "the end")
+    wait_for(lambda: "Ended by you" in text_of(driver, "#progress-words"), what="the end")
 
 
 def test_the_keyboard_alone_is_enough(driver, studio):
@@ -250,7 +247,6 @@ def test_the_keyboard_alone_is_enough(driver, studio):
     wait_for(lambda: find(driver, "#train").is_enabled())
     tab_to("train")
     focused().send_keys(Keys.ENTER)
-    wait_for(lambda: "Training" in text_of(driver, "#progress-words"))
     done(driver)
     tab_to("tab-summary")
     focused().send_keys(Keys.ARROW_LEFT)  # round to the last

@@ -5,6 +5,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command_name
 
 from polymargin.cli._terminal import Interrupted, complain, interruptible
 from polymargin.cli.compare import compare
@@ -52,12 +53,27 @@ def polymargin(
     """Large-margin classification with more than two classes: exact, certified, cost-aware."""
 
 
+def _misspelt(arguments: list[str]) -> str | None:
+    """Return the complaint about a first word that is no command: typer would first build the options of all."""
+    made = [(command.name, command.callback) for command in app.registered_commands]
+    names = [get_command_name(name or callback.__name__) for name, callback in made if callback]
+    if not arguments or arguments[0].startswith("-") or arguments[0] in names:
+        return None
+    from difflib import get_close_matches
+
+    close = get_close_matches(arguments[0], names, n=1)
+    return f"No such command {arguments[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
+
+
 def run(arguments: list[str]) -> int:
     """Run the command that the arguments name and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A class may be called what the terminal cannot show; that is no reason to fail.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    if misspelt := _misspelt(arguments):
+        complain(f"polymargin: {misspelt} (see polymargin --help)")
+        return 2
     try:
         with interruptible():
             code = app(arguments, prog_name="polymargin", standalone_mode=False) or 0

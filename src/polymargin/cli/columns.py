@@ -158,11 +158,25 @@ class Columns:
         numeric: list[Any] = [SimpleImputer(strategy="median")] if self.impute else []
         categorical: list[Any] = [SimpleImputer(strategy="most_frequent")] if self.impute else []
         numeric += [StandardScaler()] if scale else []
-        categorical += [OneHotEncoder(handle_unknown="warn", sparse_output=False)]
+        categorical += [OneHotEncoder(handle_unknown="ignore", sparse_output=False)]
         parts = [("numeric", make_pipeline(*numeric) if numeric else "passthrough", self.numeric)]
         parts += [("categorical", make_pipeline(*categorical), self.categorical)]
         used = [part for part in parts if part[2]]
         return ColumnTransformer(used, verbose_feature_names_out=False).set_output(transform="pandas")
+
+    def warn_of_new_categories(self, prepare: Any, X: Any) -> None:
+        """Name the categories that the rows to which a preparation was fitted did not have."""
+        if not self.categorical:
+            return
+        known = prepare.named_transformers_["categorical"][-1].categories_
+        for name, categories in zip(self.categorical, known, strict=True):
+            new = sorted(set(X[name].dropna()) - set(categories))
+            if new:
+                warnings.warn(
+                    f"column {name!r} holds categories that the training rows did not have: {_listed(new)}; they "
+                    "count as none of those known.",
+                    stacklevel=2,
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for the metadata of a saved model."""

@@ -153,6 +153,8 @@ def fit(
         clock = clock.within(choice.budget_for(len(job.train[1]), tune=tune))
         how = {"tune": tune, "reject": reject, "scale": scale, "clock": clock, "again": again}
         trained = _train(job, choice, save=save, metadata=metadata, **how)
+        if job.held_out is not None:
+            job.columns.warn_of_new_categories(trained.model[0], job.held_out[0])
         final = trained
         if save is not None:
             if again and trained.is_complete:
@@ -217,7 +219,8 @@ def _train(job: Any, choice: Any, *, save: Path | None, metadata: dict[str, Any]
             if save is not None and hasattr(found, "n_rows_"):
                 model.steps[-1] = ("classify", tuned(found))
                 _save(model, save, metadata)
-                said += f"; its model of {found.n_rows_} rows is in {save}"
+                lacking = ", without probabilities," if choice.is_probable else ""
+                said += f"; its model of {found.n_rows_} rows{lacking} is in {save}"
             raise Interrupted(said) from None
     if trained.search is not None:
         notes().print(f"chosen: {training.describe_settings(trained.search)}")

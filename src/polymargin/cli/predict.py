@@ -63,6 +63,7 @@ def predict(
         kept = predicting.kept_columns(rows, tuple(keep or ()), keep_all=keep_all)
         with working(f"predicting {rows.X.shape[0]} rows", rows.X.shape[0]):
             X = columns.select(rows)
+            columns.warn_of_new_categories(classifier[0], X)
             table = predicting.predictions(classifier, X, reject=reject, kept=kept)
             if given:
                 table["prediction"] = predicting.decided(classifier, X, rows, costs, cost_columns)

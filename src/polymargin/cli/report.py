@@ -43,6 +43,7 @@ def report(
         if len(unknown):
             raise ValueError(f"{data} holds classes that the model does not know: {', '.join(unknown[:8])}.")
         held_out = columns.select(rows), rows.y.astype(classifier.classes_.dtype)
+        columns.warn_of_new_categories(classifier[0], held_out[0])
         costs = None if metadata["costs"] is None else np.array(metadata["costs"])
         with working("writing the report", len(rows.y)):
             page(classifier, held_out, costs, out, metadata["command"], f"{model.name} on {data.name}")

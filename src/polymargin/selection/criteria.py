@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymargin.coding import simplex_codes
 from polymargin.estimators import steps
 from polymargin.estimators.multicategory import MulticategorySVC
+from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
@@ -100,6 +101,8 @@ def is_singular(problem: HingeProblem) -> bool:
     """Tell whether the kernel matrix is singular to rounding."""
     if problem.gram.n == 0:
         return False
+    if isinstance(problem.gram, FeatureGram) and problem.gram.features.shape[1] < problem.gram.n:
+        return True
     K = problem.gram.block(np.arange(problem.gram.n))
     values = scipy.linalg.eigvalsh(K)
     return bool(values[0] <= len(K) * np.finfo(np.float64).eps * values[-1])

@@ -5,6 +5,9 @@ import time
 import warnings
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
 from threadpoolctl import threadpool_limits
 
 from polymargin.cli import training
@@ -14,6 +17,7 @@ from polymargin.cli.names import Method
 from polymargin.cli.training import Job, Trained
 from polymargin.selection.budget import Trial
 from polymargin.selection.seconds import parse_seconds
+from polymargin.selection.subsamples import ordered
 from polymargin.solvers.contract import Interrupted, Record
 from polymargin.solvers.watch import Watch
 from polymargin.studio.plan import Plan
@@ -82,16 +86,17 @@ class Run:
 
     def _work(self) -> None:
         limits = threadpool_limits(1 if len(self.job.train[1]) <= SMALL else None)
-        with self._watch, limits, warnings.catch_warnings():
+        with limits, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what the certificate does not prove, the summary says
             try:
-                self.trained = training.train(
-                    self.job,
-                    self.choice,
-                    tune=self.choice.method is not Method.auto,
-                    observer=self._observe,
-                    started_search=lambda *started: self._search.extend(started),
-                )
+                with self._watch:
+                    self.trained = training.train(
+                        self.job,
+                        self.choice,
+                        tune=self.choice.method is not Method.auto,
+                        observer=self._observe,
+                        started_search=lambda *started: self._search.extend(started),
+                    )
                 state = "done"
             except Interrupted:
                 self.trained = self._best_so_far()
@@ -107,6 +112,12 @@ class Run:
         if not self._search or not hasattr(self._search[0], "best_estimator_"):
             return None
         search, model = self._search
-        model.steps[-1] = ("classify", tuned(search))
-        rows = getattr(search, "n_rows_", len(self.job.train[1]))
-        return Trained(model, search, time.perf_counter() - self.started, rows, self.choice)
+        X, y = self.job.train
+        n_rows, machine = getattr(search, "n_rows_", len(y)), tuned(search)
+        if self.choice.is_probable:
+            # The machine alone would decide as if all errors cost the same; so many rows are soon fitted.
+            rows = np.sort(ordered(y, check_random_state(self.choice.seed))[:n_rows])
+            machine = self.choice.with_probabilities(clone(machine))
+            machine.fit(_safe_indexing(model[:-1].transform(X), rows), y[rows])
+        model.steps[-1] = ("classify", machine)
+        return Trained(model, search, time.perf_counter() - self.started, n_rows, self.choice)

@@ -24,6 +24,7 @@ async function begin() {
   offerTraining(finished);
   const runs = await followAgain(finished);
   if (runs.length) await showRuns();
+  byId("work").setAttribute("aria-busy", "false");
 }
 
 byId("token-form").addEventListener("submit", (event) => {
