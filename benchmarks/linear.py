@@ -1,8 +1,9 @@
 """Linear machines beside LinearSVC(crammer_singer): python -m benchmarks.linear [--half chosen] [--data letter].
 
-A case is a data set, a loss and a C, fitted in a process of its own with one thread and `LIMIT` CPU seconds. Ours
-is timed to a certified relative gap of 1e-3. LinearSVC has the tolerance that serves it best: the largest of
-`TOLERANCES` that comes within 1e-3 of the optimum of its own problem, Crammer and Singer's with a penalised
+A case is a data set, a loss and a C, fitted in a process of its own with one thread and `LIMIT` CPU seconds; a fit
+that is over soon is repeated, and the shortest time counts, of either side. Ours is timed to a certified relative
+gap of 1e-3, with an intercept that is not penalised. LinearSVC has the tolerance that serves it best: the largest
+of `TOLERANCES` that comes within 1e-3 of the optimum of its own problem, Crammer and Singer's with a penalised
 intercept (margin 1 with C / 2 is our margin 2 with C). What that optimum is, the dual bound of our own fit to the
 same problem says, or the best of its own runs where that fit has not come near in time.
 Methods and policy are chosen on the sets CHOSEN_ON alone; REPORTED_ON have the say. Every case is kept as it
@@ -40,6 +41,8 @@ TOL = 1e-3
 REFERENCE_TOL = 1e-4
 LIMIT = 60
 """CPU seconds of a fit."""
+REPEATS, SHORT = 5, 0.3
+"""How often a fit is repeated that takes no more seconds: the first one also pays for imports and cold caches."""
 TOLERANCES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 MAX_ITER = 100_000
 CONTEXT = multiprocessing.get_context("fork")
@@ -105,18 +108,30 @@ def apart(work: Callable[[], dict]) -> dict | None:
         worker.join()
 
 
+def shortest(fit: Callable[[], object]) -> float:
+    """Return the CPU seconds of a fit, the least of several where they are few."""
+    least = np.inf
+    for _ in range(REPEATS):
+        began = time.process_time()
+        fit()
+        least = min(least, time.process_time() - began)
+        if least > SHORT:
+            break
+    return least
+
+
 def ours(data: Data, **options) -> dict:
     """Fit a machine of ours; Ctrl-C, as which the end of its CPU time comes, leaves the best point so far."""
     signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     model = MulticategorySVC(kernel="linear", **options)
-    began = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, LIMIT)
+    seconds = float(LIMIT)
     with suppress(KeyboardInterrupt):
-        model.fit(*data)
+        seconds = shortest(lambda: model.fit(*data))
     signal.setitimer(signal.ITIMER_PROF, 0.0)
     certificate = model.certificate_
     methods = [f"{row.method} {row.work or 0.0:.2g}" for row in model.trace_]
-    return {"seconds": time.process_time() - began, "gap": certificate.gap, "dual": certificate.dual,
+    return {"seconds": seconds, "gap": certificate.gap, "dual": certificate.dual,
             "methods": " + ".join(methods)}  # fmt: skip
 
 
@@ -124,9 +139,7 @@ def theirs(data: Data, C: float, tol: float) -> dict:
     """Fit LinearSVC and return its time and objective."""
     X, y = data
     machine = LinearSVC(C=C / 2, multi_class="crammer_singer", tol=tol, max_iter=MAX_ITER, random_state=0)
-    began = time.process_time()
-    machine.fit(X, y)
-    seconds = time.process_time() - began
+    seconds = shortest(lambda: machine.fit(X, y))
     scores = machine.decision_function(X)
     own = scores[np.arange(len(y)), y][:, None]
     violation = scores - own + 1.0
@@ -193,8 +206,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     stored = {"only_stored": options.only_stored}
-    rivals = Kept("linear", {"rival": TOLERANCES, "tol": TOL, "limit": LIMIT}, **stored)
-    fits = Kept("linear", {"policy": MEASURED_WITH, "tol": TOL, "limit": LIMIT}, **stored)
+    rivals = Kept("linear", {"rival": TOLERANCES, "tol": TOL, "limit": LIMIT, "repeats": REPEATS}, **stored)
+    fits = Kept("linear", {"policy": MEASURED_WITH, "tol": TOL, "limit": LIMIT, "repeats": REPEATS}, **stored)
     columns = ("half", "data", "n", "p", "k", "C", "loss", "seconds", "gap", "LinearSVC", "ratio", "methods")
     table = Table(columns, width=9)
     halves = options.half or ["chosen", "reported"]

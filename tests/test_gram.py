@@ -13,6 +13,7 @@ from polymargin.gram import (
     RowHash,
     draw_landmarks,
     make_gram,
+    ranked_rows,
     resolve_kernel,
 )
 
@@ -114,3 +115,29 @@ def test_gaussian_kernels_of_full_sparse_rows_far_from_zero_keep_their_digits(sh
     found = kernel(sparse.csr_array(X), sparse.csr_array(Y))
     np.testing.assert_allclose(found, expected, rtol=1e-7)
     assert np.linalg.eigvalsh(kernel(sparse.csr_array(X)))[0] > -1e-12
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_rows_share_a_place_whatever_the_order_of_the_rows(form, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    zero_sign = rng.choice([1.0, -1.0])
+    X = zero_sign * rng.integers(-1, 2, size=(n, int(rng.integers(1, 4))))
+    labels, costs = rng.integers(0, 3, n), rng.integers(0, 2, size=(n, 2)).astype(float)
+    first, place = ranked_rows(labels, form(X), costs)
+    whole = np.column_stack([labels, X, costs])
+    assert np.array_equal(whole, whole[first][place])
+    assert len(first) == len(np.unique(whole, axis=0))
+    assert all(np.flatnonzero(place == at)[0] == row for at, row in enumerate(first))
+    order = rng.permutation(n)
+    again, _ = ranked_rows(labels[order], form(X[order]), costs[order])
+    assert np.array_equal(whole[order][again], whole[first])
+
+
+def test_sparse_rows_of_one_fingerprint_are_told_apart():
+    """Entries so far apart that the sum of their products has lost the smaller ones."""
+    X = sparse.csr_array([[1e30, 1.0], [1e30, 2.0], [1e30, 1.0]])
+    first, place = ranked_rows(np.zeros(3, dtype=np.intp), X)
+    assert place[0] == place[2] != place[1]
+    assert len(first) == 2

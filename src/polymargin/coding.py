@@ -30,15 +30,18 @@ def one_vs_rest_signs(labels: NDArray[np.intp], n_classes: int) -> NDArray[np.fl
     return signs
 
 
+@cache
 def class_pairs(n_classes: int) -> NDArray[np.intp]:
-    """All pairs a < b of classes, one per row, in lexicographic order.
+    """All pairs a < b of classes, one per row, in lexicographic order; not to be written to.
 
     >>> class_pairs(3)
     array([[0, 1],
            [0, 2],
            [1, 2]])
     """
-    return np.column_stack(np.triu_indices(n_classes, 1))
+    pairs = np.column_stack(np.triu_indices(n_classes, 1))
+    pairs.flags.writeable = False
+    return pairs
 
 
 @cache

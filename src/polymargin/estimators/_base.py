@@ -26,7 +26,7 @@ from polymargin.checks import (
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors, resolve_row_costs
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
 from polymargin.estimators._scoring import Scoring
-from polymargin.gram import Kernel, check_precomputed, draw_landmarks, resolve_kernel, row_keys
+from polymargin.gram import Kernel, check_precomputed, draw_landmarks, ranked_rows, resolve_kernel
 from polymargin.solvers.contract import Interrupted, Observer, Record, Settings, Solution, Status
 
 OUTCOME = ("certificate_", "converged_", "n_iter_", "solver_", "status_", "trace_")
@@ -129,13 +129,8 @@ class TrainingSet:
         So a row given twice and a row of weight 2 are the same problem to the last bit, and the order of the rows
         has no effect. Rows that differ in their costs stay apart.
         """
-        parts: list[list] = [self.labels.tolist(), row_keys(self.X)]
-        if self.row_costs is not None:
-            parts.append(row_keys(self.row_costs))
-        keys = list(zip(*parts, strict=True))
-        position = {key: at for at, key in enumerate(sorted(set(keys)))}
-        place = np.array([position[key] for key in keys], dtype=np.intp)
-        first = np.unique(place, return_index=True)[1]
+        tables = [self.labels, self.X] if self.row_costs is None else [self.labels, self.X, self.row_costs]
+        first, place = ranked_rows(*tables)
         weights = np.bincount(place, self.weights).astype(np.float64)
         return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 

@@ -77,7 +77,9 @@ class Machine:
 
     def penalty(self, given: Any) -> Penalty:
         """Return the penalty of a name, or a user's own, which is refused if it breaks the contract."""
-        return check_contract(named_penalty(given), self.n_classes, self.X.shape[1])
+        if isinstance(given, str):
+            return named_penalty(given)
+        return check_contract(given, self.n_classes, self.X.shape[1])
 
     def problem(self, penalty: Penalty, C: float) -> SparseProblem:
         """State the problem with a penalty."""

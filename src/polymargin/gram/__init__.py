@@ -21,6 +21,7 @@ from polymargin.gram.landmarks import (
     given_landmarks,
     landmark_quota,
     lowest_rows,
+    ranked_rows,
     row_keys,
 )
 from polymargin.gram.points import PointKernel
@@ -69,6 +70,7 @@ __all__ = [
     "pivoted_cholesky",
     "products_at",
     "products_by_rows",
+    "ranked_rows",
     "resolve_kernel",
     "restricted",
     "row_keys",

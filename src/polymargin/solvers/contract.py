@@ -4,6 +4,7 @@ import math
 import signal
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -169,6 +170,8 @@ class Progress:
         self.method = method
         self.observer = observer
         self.started = time.perf_counter()
+        limit = math.inf if settings.time_limit is None else settings.time_limit
+        self._deadline = min(self.started + limit, settings.until)
         self.iteration = 0
         self.interrupted = False
         self.status = Status.MAX_ITER
@@ -218,8 +221,7 @@ class Progress:
     @property
     def seconds_left(self) -> float:
         """Seconds until the time limit; infinite without one."""
-        limit = math.inf if self.settings.time_limit is None else self.settings.time_limit
-        return min(limit - self.seconds, self.settings.until - time.perf_counter())
+        return self._deadline - time.perf_counter()
 
     def _is_interrupted(self) -> bool:
         return (
@@ -287,7 +289,7 @@ class Progress:
         limit, last = self.settings.work, self.history[-1]
         if limit is None or last.work < self.settings.judged_after * limit or last.gap <= self.settings.tol:
             return False
-        before = min(self.history, key=lambda record: abs(record.work - 0.5 * last.work))
+        before = self.history[bisect_left(self.history, 0.5 * last.work, key=lambda record: record.work)]
         between, earlier = last.primal - last.dual, before.primal - before.dual
         pace = math.log(earlier / between) / (last.work - before.work) if earlier > between > 0.0 else 0.0
         aim = self.settings.tol * max(1.0, abs(last.dual))

@@ -42,7 +42,10 @@ class Rates:
 
     def work(self, operations: Operations) -> float:
         """Return about how long one core takes for all these operations."""
-        return sum(self.seconds(kind, number) for kind, number in operations.items())
+        total = 0.0
+        for kind, number in operations.items():
+            total += number / getattr(self, kind)
+        return total
 
 
 def stored_rates() -> Rates:

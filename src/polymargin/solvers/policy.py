@@ -183,7 +183,7 @@ class Policy:
         if chosen is not None:
             yield Stage(chosen, on_matrix=chosen.name in ON_MATRIX)
         elif Decomposition().accepts(problem) is True and self._is_small(problem):
-            yield from self._turns(state, self._small_routes(problem))
+            yield from self._turns(state, self._small_routes(problem, state.tol))
             yield from self._stages_on_matrix(state)
         else:
             yield from self._turns(state, self.routes(problem))
@@ -203,13 +203,16 @@ class Policy:
     def _is_small(self, problem: HingeProblem) -> bool:
         return not isinstance(problem.gram, FeatureGram) or problem.gram.n <= self.small_rows
 
-    def _small_routes(self, problem: HingeProblem) -> Sequence[Stage]:
-        """Return what is tried before the methods on the matrix have no limit any more."""
+    def _small_routes(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
+        """Return what is tried before the methods on the matrix have no limit any more.
+
+        Fine tolerances take block descent many sweeps, and Newton steps on faces hardly more than others.
+        """
         if not isinstance(problem.gram, FeatureGram):
             return ()
         kinds = (Decomposition.name, InteriorPoint.name)
         others = [stage for stage in self._by_work(problem) if stage.method.name in kinds]
-        return *self._descent(problem, others), *others
+        return *(self._descent(problem, others) if tol > self.fine else ()), *others
 
     def routes(self, problem: HingeProblem) -> Sequence[Stage]:
         """Return the methods for a problem, in the order in which to try them; the last has no limit."""
@@ -363,7 +366,9 @@ class Policy:
             return None
         before = sum(row.work or 0.0 for row in state.progress.trace if row.method == ActiveSet.name)
         is_due = predicted + before <= max(spent, self.shortest_faces)
-        pays = len(state.trail) > 1 and self.faces_gain * predicted <= state.work_to_go(self.exact)
+        # to fine tolerances they are taken in the end whatever they cost
+        gain = 1.0 if state.tol <= self.fine else self.faces_gain
+        pays = len(state.trail) > 1 and gain * predicted <= state.work_to_go(self.exact)
         return self._faces(state, predicted, self.patience * predicted) if is_due and pays else None
 
     def _faces(self, state: State, predicted: float, budget: float) -> Stage:

@@ -201,8 +201,9 @@ def test_block_descent_gets_no_more_than_the_others_would_take(loss):
 def test_block_descent_comes_first_on_few_rows_only_where_it_takes_less(loss):
     few, many = machine(loss, *separable(60, 4, 3), C=100.0), machine(loss, *separable())
     dear, cheap = Policy(descent_sweeps=10_000), Policy(descent_sweeps=1)
-    assert "block_descent" not in methods(few, dear)
-    assert methods(few, cheap)[0] == "block_descent"
+    assert "block_descent" not in methods(few, dear, tol=1e-3)
+    assert methods(few, cheap, tol=1e-3)[0] == "block_descent"
+    assert "block_descent" not in methods(few, cheap, tol=Policy().fine)
     assert methods(many, dear)[0] == "block_descent"
 
 

@@ -12,7 +12,7 @@ from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.effort import Operations
+from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced, feasible
 
@@ -193,7 +193,7 @@ class _Descent:
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
         of_all = operations_per_epoch(gram.features, losses.n_classes, tuning)
-        self.operations: Operations = {kind: number / gram.n for kind, number in of_all.items()}
+        self.work_per_visit = RATES.work(of_all) / gram.n
         self.calls = tuning.epoch_calls
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
 
@@ -209,8 +209,8 @@ class _Descent:
                 self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
                 self.scratch,
             )  # fmt: skip
-            progress.count_all({kind: number * len(visited) for kind, number in self.operations.items()})
-            if progress.out_of_time():
+            progress.work += self.work_per_visit * len(visited)
+            if first + self.burst < len(awake) and progress.out_of_time():
                 break
         progress.count("call", self.calls)
         half_norm = 0.5 * self._squared_norm()
@@ -225,7 +225,7 @@ class _Descent:
     def move_multipliers(self) -> None:
         """Step of the augmented Lagrangian: b <- b + tau 1'R, which is the shift that the scores have now."""
         if self.tau:
-            self.shift -= self.shift.mean()
+            self.shift -= self.shift.sum() / len(self.shift)
             ahead = 2.0 * self.shift - self.multipliers
             self.multipliers, self.shift = self.shift, ahead
 

@@ -14,6 +14,7 @@ Reference: Mehrotra, S. (1992). On the implementation of a primal-dual interior 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from polymargin._native.dense_system import DenseSystem
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
-from polymargin.solvers.effort import Operations
+from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Iterate, Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
@@ -102,11 +103,12 @@ class InteriorSequence(InteriorPoint):
         with large_products(size), Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
-                waited = 0 if record.gap < tuning.gain * least else waited + 1
-                if record.gap < min(least, tuning.kept_gap):
+                gap = record.gap
+                waited = 0 if gap < tuning.gain * least else waited + 1
+                if gap < min(least, tuning.kept_gap):
                     nearest = _kept(model, system)
-                least = min(least, record.gap)
-                if record.gap <= settings.tolerance(record.primal):
+                least = min(least, gap)
+                if gap <= settings.tolerance(record.primal):
                     previous = np.inf if best is None else best[1].gap
                     best = model.better(best, system)
                     if best[1].within(settings.tolerance(best[1].primal)):
@@ -218,8 +220,13 @@ def _count_iteration(progress: Progress, model: "Model | PartitionedModel", *, i
     if isinstance(model, PartitionedModel):
         return
     (n, p), k, slots = model.features.shape, len(model.unknowns.basis), model.slots
-    size = Size(n, p, k, len(slots.atoms), slots.offsets.size, is_compiled)
-    progress.count_all(operations_per_iteration(size))
+    progress.work += _work_per_iteration(n, p, k, len(slots.atoms), slots.offsets.size, is_compiled)
+
+
+@lru_cache
+def _work_per_iteration(*size: Any) -> float:
+    """Return the work of an iteration by its size, which all iterations of a fit share."""
+    return RATES.work(operations_per_iteration(Size(*size)))
 
 
 def _kept(model: "Model | PartitionedModel", system: Any) -> Iterate | None:

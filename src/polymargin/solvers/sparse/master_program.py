@@ -153,7 +153,8 @@ class Master:
                 add_rows(self.highs, rows, -bounds, bounds)
             else:
                 below = self._conjugate_entries(atoms.variables, self.unit * scales)
-                add_rows(self.highs, sparse.hstack([rows, -below]), np.full(len(rows), -np.inf), bounds)
+                both = sparse.hstack([rows, -below], format="csr")
+                add_rows(self.highs, both, np.full(len(rows), -np.inf), bounds)
             self.cuts.append(atoms, rows, scales)
         return len(atoms.variables)
 
@@ -316,11 +317,15 @@ def _silent_highs(feasibility: float) -> highspy.Highs:
 
 def add_rows(highs: highspy.Highs, rows: Any, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
     """Add rows, dense or sparse, with their bounds."""
-    matrix = sparse.csr_array(rows)
-    starts, indices = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
-    done = highs.addRows(matrix.shape[0], lower, upper, matrix.nnz, starts, indices, matrix.data)
+    if sparse.issparse(rows):
+        entries, indices, starts = rows.data, rows.indices, rows.indptr[:-1]
+    else:
+        at, indices = np.nonzero(rows)
+        entries, starts = rows[at, indices], np.searchsorted(at, np.arange(len(rows)))
+    arrays = starts.astype(np.int32), indices.astype(np.int32), entries
+    done = highs.addRows(rows.shape[0], lower, upper, len(entries), *arrays)
     if done == highspy.HighsStatus.kError:
         raise FloatingPointError(
-            f"X cannot be used: its linear program has coefficients of {abs(matrix.data).max():.3g}, beyond "
+            f"X cannot be used: its linear program has coefficients of {abs(entries).max():.3g}, beyond "
             "what HiGHS takes. Scale the features to about unit size."
         )
