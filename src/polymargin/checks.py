@@ -104,8 +104,10 @@ def check_magnitudes(name: str, values: NDArray[np.float64]) -> None:
 
 
 def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
-    """Refuse a dense or sparse matrix with an entry, all of them finite, that is out of range."""
+    """Refuse a dense or sparse matrix with an entry, all of them finite, that is complex or out of range."""
     entries = X.data if sparse.issparse(X) else X
+    if entries.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers, got complex ones ({entries.dtype}).")
     if entries.size == 0:
         return
     extreme = max(float(entries.max()), -float(entries.min()))

@@ -81,7 +81,7 @@ def left_out_scores(
     A `whole` row leaves with all its weight, instead of one of the equal rows that it stands for.
     """
     if moments is None:
-        if whole and len(Cs) == 1 and all((side.factors > 0).all() for side in sides.different()):
+        if whole and len(Cs) == 1 and all(_are_comparable(side) for side in sides.different()):
             return iter([(slice(0, len(rows.labels)), _at_one_C(rows, sides, float(Cs[0]))[None])])
         return _through_rows(rows, sides, Cs, whole=whole)
     return _through_moments(rows, _spectra(rows, moments, sides, Cs), sides, Cs, whole=whole)
@@ -172,6 +172,11 @@ def _through_rows(
             scores[:, at, r] = np.where(root > 0, signs[at, r, None] - errors, direct).T
     _check_determined(bool(np.isfinite(scores).all()))
     yield slice(0, len(signs)), scores
+
+
+def _are_comparable(sides: Sides) -> bool:
+    """Tell whether the factors of class and rest are near enough for one to be a correction of the other."""
+    return float(sides.factors.max()) < DEFAULTS.factors_apart * float(sides.factors.min())
 
 
 def _at_one_C(rows: ProximalRows, sides: LeftOutSides, C: float) -> NDArray[np.float64]:

@@ -11,6 +11,8 @@ class RidgeSettings:
     ----------
     ill_conditioned : reciprocal condition number below which rows correct the solution.
     squaring_suffices : condition number up to which a path is decomposed from class moments.
+    factors_apart : ratio of balancing factors from which on the problem of a class is no small correction of the
+        common one: half of the digits would be lost.
     broken_down : reciprocal condition number below which Cholesky is not trusted at all.
     sampled_rows : rows for each unknown by which to foresee a breakdown.
     worth_sampling : how many times the sample all rows have to be.
@@ -32,6 +34,7 @@ class RidgeSettings:
 
     ill_conditioned: float = 1e-7
     squaring_suffices: float = 1e9
+    factors_apart: float = 1e8
     broken_down: float = 1e-14
     sampled_rows: int = 4
     worth_sampling: int = 4
