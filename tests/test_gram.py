@@ -135,6 +135,12 @@ def test_equal_rows_share_a_place_whatever_the_order_of_the_rows(form, seed):
     assert np.array_equal(whole[order][again], whole[first])
 
 
+def test_full_sparse_rows_have_the_order_of_dense_ones():
+    X, labels = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50) % 3
+    for found, expected in zip(ranked_rows(labels, sparse.csr_array(X)), ranked_rows(labels, X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_sparse_rows_of_one_fingerprint_are_told_apart():
     """Entries so far apart that the sum of their products has lost the smaller ones."""
     X = sparse.csr_array([[1e30, 1.0], [1e30, 2.0], [1e30, 1.0]])

@@ -89,7 +89,7 @@ class Kernel:
 
     def _loses_digits(self, X: Any) -> bool:
         """Tell whether distances of sparse rows are mostly rounding, where dense ones take no more memory."""
-        if not sparse.issparse(X) or X.nnz < MOSTLY_FULL * X.shape[0] * X.shape[1]:
+        if not is_mostly_full(X):
             return False
         rounding = np.finfo(np.float64).eps * self.gamma * row_norms_squared(X).max()
         return bool(rounding > KERNEL_ROUNDING)
@@ -234,6 +234,11 @@ def _weighted_variance(X: Any, weights: NDArray[np.float64]) -> float:
         return float(weights @ row_norms_squared(X) / entries - mean**2)
     centred = X - mean
     return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / entries)
+
+
+def is_mostly_full(X: Any) -> bool:
+    """Tell whether sparse rows take no less memory than dense ones."""
+    return sparse.issparse(X) and X.nnz >= MOSTLY_FULL * X.shape[0] * X.shape[1]
 
 
 def row_norms_squared(X: Any) -> NDArray[np.float64]:

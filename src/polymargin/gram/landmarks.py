@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin.checks import check_entries, check_integer, check_real
-from polymargin.gram.kernels import Kernel, row_ranges
+from polymargin.gram.kernels import Kernel, is_mostly_full, row_ranges
 from polymargin.gram.points import PointKernel
 
 
@@ -179,8 +179,10 @@ def row_keys(X: Any) -> list[bytes]:
 def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first of every set of equal rows, in an order of their own, and the place of every row in it.
 
-    Rows are equal if their labels and their rows of all the tables are; the label comes first in the order.
+    Rows are equal if their labels and their rows of all the tables are; the label comes first in the order. Sparse
+    rows that are mostly full have the order of dense ones.
     """
+    tables = tuple(table.toarray() if is_mostly_full(table) else table for table in tables)
     tables = tuple(_fingerprints(table) if sparse.issparse(table) else table for table in tables)
     values = [np.ascontiguousarray(table + 0.0, dtype=np.float64) for table in tables]
     order = np.arange(len(labels))
