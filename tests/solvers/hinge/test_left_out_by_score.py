@@ -9,6 +9,7 @@ from polymargin.problems.hinge import HingeProblem
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 from polymargin.solvers.hinge.left_out_by_score import _Given, _left_open, score_changes
+from polymargin.solvers.hinge.left_out_refitted import left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.hinge.settings import LeftOutSettings
 from tests.simulate import blobs
@@ -54,6 +55,15 @@ def test_changes_are_near_those_of_all_free_multipliers(loss, k):
     assert np.corrcoef(found.ravel(), exact.ravel())[0, 1] > 0.95
     assert 0.9 < (found * exact).sum() / (exact**2).sum() < 1.4
     np.testing.assert_allclose(found.sum(axis=1), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [120, 240])
+def test_small_samples_are_not_approximated(n):
+    problem, point = solved("lee", 5, 4.0, n=n, gamma=1.0)
+    settings, tuning = Settings(tol=1e-11), LeftOutSettings(by_score=0, far=np.inf)
+    found = left_out_scores(problem, point, settings, tuning)
+    is_exact = np.allclose(found, frozen_left_out_scores(problem, point, EXACTLY), atol=1e-6)
+    assert is_exact == (n <= tuning.refitted_rows)
 
 
 def conditional(K, told, noise, fit_intercept):

@@ -1,6 +1,8 @@
 """Left-out scores of a hinge machine from refits without some rows, each from the solution with all of them."""
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +25,16 @@ def left_out_scores(
 ) -> NDArray[np.float64]:
     """Scores (n, k) that every training row would get from a machine fitted without it.
 
-    They are those of the frozen active set. In a small sample some rows move a score of theirs by a whole margin:
-    others then cross their hinges, and the set changes. Without these few there are refits. `scores` are those
-    with all rows, where they are known.
+    They are those of the frozen active set. In a small sample, where each row counts, its system is solved whole,
+    and some rows move a score of theirs by a whole margin: others then cross their hinges, and the set changes.
+    Without these few there are refits. `scores` are those with all rows, where they are known.
     """
     if scores is None:
         scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
-    left_out = frozen_left_out_scores(problem, point, tuning, scores)
-    if len(scores) <= tuning.refitted_rows:
+    is_small = len(scores) <= tuning.refitted_rows
+    whole = replace(tuning, by_score=math.inf) if is_small else tuning
+    left_out = frozen_left_out_scores(problem, point, whole, scores)
+    if is_small:
         far = np.flatnonzero(np.abs(left_out - scores).max(axis=1) > tuning.far)
         left_out[far] = refitted_left_out_scores(problem, point, far, settings)
     return left_out
