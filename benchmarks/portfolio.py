@@ -38,8 +38,8 @@ from tests.golden.cases import hinge_cases
 CHOSEN_ON = ("iris", "wine", "glass", "khan_srbct", "vehicle", "vowel", "satimage", "mnist", "letter")
 """Glass and khan_srbct were once to be reported on, but were looked at while the policy was changed."""
 REPORTED_ON = ("leukemia3", "nci60", "segment", "waveform", "pendigits", "usps", "covtype", "webkb")
-"""No threshold was chosen by figures of this benchmark on these. Other benchmarks use some of the data: the rules of
-splitting at large C were changed after a look at pendigits and covtype there, of more rows than here."""
+"""No threshold was chosen by figures of this benchmark on these. Other benchmarks use some of the data: the rules
+of splitting at large C were changed after a look at pendigits and covtype there, of more rows than here."""
 LOSSES = ("lee", "weston", "crammer")
 ROWS, QUICK_ROWS = 600, 300
 TOL = 1e-3
