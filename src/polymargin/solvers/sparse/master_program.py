@@ -318,7 +318,8 @@ def _silent_highs(feasibility: float) -> highspy.Highs:
 def add_rows(highs: highspy.Highs, rows: Any, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
     """Add rows, dense or sparse, with their bounds."""
     if sparse.issparse(rows):
-        entries, indices, starts = rows.data, rows.indices, rows.indptr[:-1]
+        by_row = rows.tocsr()
+        entries, indices, starts = by_row.data, by_row.indices, by_row.indptr[:-1]
     else:
         at, indices = np.nonzero(rows)
         entries, starts = rows[at, indices], np.searchsorted(at, np.arange(len(rows)))
