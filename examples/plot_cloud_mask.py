@@ -39,7 +39,7 @@ missed_clouds = {(LIQUID, CLEAR): 4.0, (ICE, CLEAR): 4.0}
 
 # %%
 # The same search twice, with equal costs and with missed clouds four times as dear. C and the kernel width are
-# chosen by the leave-one-out loss, which needs no refit and knows the costs.
+# chosen by the cost of left-out rows, which needs no refit.
 searches = {
     "equal costs": MarginSearch(MulticategorySVC(), Cs=[1, 10, 100]).fit(X, y),
     "missed clouds cost 4": MarginSearch(MulticategorySVC(cost_matrix=missed_clouds), Cs=[1, 10, 100]).fit(X, y),

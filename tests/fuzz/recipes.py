@@ -96,7 +96,8 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
         "adaptive_rounds": ("1", "2"), "initial_C": C,
     },
     "MarginSearch": {
-        **GRID, "criterion": ("'loo'", "'gacv'", "'loo_exact'", *FOLDS), "search_tol": ("1e-3", "'auto'", "None"),
+        **GRID, "criterion": ("'cost'", "'loo'", "'gacv'", "'loo_exact'", *FOLDS),
+        "search_tol": ("1e-3", "'auto'", "None"),
     },
     "ProximalSVCCV": {**GRID, "criterion": ("'loo'", *FOLDS)},
     "SharedStructureSearch": {

@@ -1,12 +1,14 @@
-"""GACV and leave-one-out of fitted machines."""
+"""Leave-one-out and GACV of fitted machines, and the cost of decisions at left-out scores."""
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
 
 from polymargin import MulticategorySVC
-from polymargin.selection.criteria import gacv, loo
+from polymargin.selection.criteria import SHARPNESS, gacv, loo, smoothed_cost
 from tests.simulate import blobs, random_costs
 
 
@@ -99,3 +101,45 @@ def test_loo_is_near_the_mean_loss_of_refits(loss):
         }
         losses.append(hinges[loss])
     assert loo(model) == pytest.approx(np.mean(losses), rel=0.05)
+
+
+def scored_rows(seed, n=80, k=4):
+    """Return scores, some of them wrong, with labels, weights and costs."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, k, n)
+    scores = 1.5 * np.eye(k)[labels] + rng.normal(size=(n, k))
+    weights = rng.integers(1, 4, n).astype(float)
+    return scores, labels, weights, weights[:, None] * random_costs(rng, k)[labels]
+
+
+def test_the_smoothed_cost_is_its_definition():
+    """The slope by a search of one variable; what is mixed into the map's targets shifts it by little."""
+    scores, labels, weights, costs = scored_rows(0)
+
+    def log_loss(slope):
+        return -weights @ log_softmax(slope * scores, axis=1)[np.arange(len(labels)), labels]
+
+    slope = minimize_scalar(log_loss, bounds=(1e-3, 1e2), method="bounded").x
+    expected = np.sum(softmax(SHARPNESS * slope * scores, axis=1) * costs) / weights.sum()
+    assert smoothed_cost(scores, labels, weights, costs) == pytest.approx(expected, rel=0.01)
+
+
+def test_the_smoothed_cost_knows_no_scale_and_takes_weights_for_repetition():
+    scores, labels, weights, costs = scored_rows(1)
+    value = smoothed_cost(scores, labels, weights, costs)
+    assert smoothed_cost(1e3 * scores - 7.0, labels, weights, costs) == pytest.approx(value, rel=1e-8)
+    copies = np.repeat(np.arange(len(labels)), weights.astype(int))
+    single = (costs / weights[:, None])[copies]
+    repeated = smoothed_cost(scores[copies], labels[copies], np.ones(len(copies)), single)
+    assert repeated == pytest.approx(value, rel=1e-8)
+
+
+def test_the_smoothed_cost_counts_clear_decisions_as_they_are():
+    """All rows far from any other decision: what is smoothed is nothing."""
+    labels = np.arange(60) % 3
+    scores = 10.0 * np.eye(3)[labels]
+    ones, costs = np.ones(60), 1.0 - np.eye(3)[labels]
+    assert smoothed_cost(scores, labels, ones, costs) < 1e-4
+    assert smoothed_cost(np.zeros((60, 3)), labels, ones, costs) == pytest.approx(2 / 3)
+    # scores that speak for the wrong class are worth no more than none
+    assert 2 / 3 <= smoothed_cost(-scores, labels, ones, costs) < 0.67

@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import scale
 
 from polymargin import MarginSearch, MulticategorySVC, ProbabilityClassifier
+from polymargin.estimators import steps
 from polymargin.selection.criteria import gacv, loo
 from polymargin.solvers.hinge.settings import LEFT_OUT
 from tests.simulate import blobs
@@ -18,7 +19,7 @@ def iris():
     return scale(X), y
 
 
-@pytest.mark.parametrize("criterion", ["loo", "gacv"])
+@pytest.mark.parametrize("criterion", ["cost", "loo", "gacv"])
 def test_the_table_holds_what_single_fits_give(criterion):
     data = blobs(np.random.default_rng(0), 40, 2, 3)
     machine = MulticategorySVC(tol=1e-8)
@@ -28,6 +29,8 @@ def test_the_table_holds_what_single_fits_give(criterion):
     for at in range(4):
         model = MulticategorySVC(**results["params"][at], tol=1e-8).fit(*data)
         assert results["loo"][at] == pytest.approx(loo(model), rel=1e-4)
+        scores = steps.left_out_scores(model, *data)
+        assert results["error"][at] == np.mean(scores.argmax(axis=1) != data[1])
         assert results["gacv"][at] == pytest.approx(gacv(model), rel=1e-4)
         assert results["n_support"][at] == len(model.support_)
     assert -search.best_score_ == results["criterion"].min() == results[criterion].min()
@@ -105,7 +108,7 @@ def test_default_grid_and_progress(iris, capsys, caplog):
         ({"Cs": [1.0, -1.0]}, "Cs must be a finite number of at least 1e-15 .*, got -1.0"),
         ({"gammas": [0.0]}, "gammas must be a finite number of at least 1e-65"),
         ({"search_tol": 0.0}, "search_tol must be a finite number greater than 0"),
-        ({"criterion": "aic"}, "criterion must be one of 'loo', 'log_loss', 'gacv', 'loo_exact', got 'aic'"),
+        ({"criterion": "aic"}, "criterion must be one of 'cost', 'loo', 'log_loss', 'gacv', 'loo_exact', got 'aic'"),
         ({"estimator": MulticategorySVC(kernel="linear"), "gammas": [1.0]}, "gammas must be None"),
         ({"estimator": MulticategorySVC(loss="weston"), "criterion": "gacv"}, "'gacv' is defined for loss='lee'"),
     ],
@@ -132,7 +135,7 @@ def test_a_weight_means_repetition_for_the_choice_too(loss, search_tol):
         np.testing.assert_array_equal(weighted[name], repeated[name], err_msg=name)
 
 
-@pytest.mark.parametrize("criterion", ["loo", "loo_exact", 3])
+@pytest.mark.parametrize("criterion", ["cost", "loo", "loo_exact", 3])
 def test_kernels_in_whatever_form_give_the_same_table(criterion):
     """The linear kernel as features, as a precomputed matrix, and with every row a landmark."""
     X, y = blobs(np.random.default_rng(6), 30, 3, 3)

@@ -201,7 +201,7 @@ class Choice:
             )
         match self.method:
             case Method.multicategory:
-                return MarginSearch(machine, criterion="log_loss" if self.is_probable else "loo")
+                return MarginSearch(machine, criterion="log_loss" if self.is_probable else "cost")
             case Method.proximal:
                 return ProximalSVCCV(machine)
             case Method.sparse:

@@ -118,7 +118,7 @@ class CriterionSurfaceDisplay:
         ----------
         estimator : fitted MarginSearch, ProximalSVCCV or SharedStructureSearch
         criterion : str or None, default=None
-            The column, such as "loo", "gacv" or "error"; None for the one that the search chose by.
+            The column, such as "cost", "loo", "gacv" or "error"; None for the one that the search chose by.
         ax : matplotlib axes or None, default=None
         **mesh : passed on to `ax.pcolormesh`
 
@@ -296,6 +296,8 @@ def _criterion_name(search: Search, column: str) -> str:
     """Say what a column of the results of a search holds."""
     if isinstance(search, MarginSearch) and column == "criterion":
         column = search.criterion if isinstance(search.criterion, str) else "cost over the folds"
+    if isinstance(search, MarginSearch) and column == "cost":
+        return "left-out cost"
     names = {
         "loo": "leave-one-out loss",
         "loo_exact": "exact leave-one-out loss",

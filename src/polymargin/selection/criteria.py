@@ -1,4 +1,4 @@
-"""Criteria for C and the kernel from one fit of MulticategorySVC: GACV and leave-one-out."""
+"""Criteria for C and the kernel from one fit of MulticategorySVC: leave-one-out costs and losses, and GACV."""
 
 import warnings
 
@@ -12,10 +12,14 @@ from polymargin.estimators import steps
 from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
+from polymargin.selection.calibration import fit_map
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 
 GACV_EPSILON = 1e-5
 """Tolerance of the steps in (28) of Lee et al.: scores within it of -1/(k-1) count as on the margin."""
+
+SHARPNESS = 3.0
+"""How many times steeper than probabilities the steps of the smoothed cost are."""
 
 
 def loo(estimator: MulticategorySVC) -> float:
@@ -79,13 +83,36 @@ def left_out_loss(problem: HingeProblem, scores: NDArray[np.float64], C: float, 
     return problem.losses.value(scores) / (float(C) * n_rows)
 
 
-def gacv_value(problem: HingeProblem, point: HingePoint, C: float, n_rows: int) -> float:
-    """(28) of Lee et al.: the mean loss, plus for every row (k-1) K_ii sum_j L_ij step_ij c_ij (y_ij - mu_ij)."""
+def smoothed_cost(
+    scores: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    costs: NDArray[np.float64],
+) -> float:
+    """Mean cost of decisions at given (left-out) scores, their steps smoothed.
+
+    Counted errors jump by whole rows, and the best of many such counts is often a lucky one. Here a row that is
+    nearly decided otherwise counts in part: by the softmax of its scores times a slope, the one that makes
+    probabilities of the left-out scores as good as can be, times `SHARPNESS`. So scores of all machines are
+    smoothed alike, whatever their scale, which a loss at a fixed margin is not. `costs` (n, k) are weighted.
+    """
+    smooth = fit_map("temperature", scores, labels, weights)
+    shares = smooth.probabilities(SHARPNESS * scores)
+    return float(np.vdot(shares, costs) / weights.sum())
+
+
+def gacv_value(
+    problem: HingeProblem, point: HingePoint, C: float, n_rows: int, scores: NDArray[np.float64] | None = None
+) -> float:
+    """(28) of Lee et al.: the mean loss, plus for every row (k-1) K_ii sum_j L_ij step_ij c_ij (y_ij - mu_ij).
+
+    `scores` (n, k) are those of the fit, where they are known.
+    """
     losses = boxes(problem.losses, "GACV")
     k = losses.n_classes
     L = losses.upper / C
     c = problem.coefficients(point.dual)
-    f = problem.gram.matmul(c) + point.intercept
+    f = problem.gram.matmul(c) + point.intercept if scores is None else scores
     f = np.where(losses.free_entries(point.dual, f), -1.0 / (k - 1), f)  # which the steps could miss by rounding
     y = simplex_codes(losses.labels, k)
     truncated = f < -(1 + GACV_EPSILON) / (k - 1)

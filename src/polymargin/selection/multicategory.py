@@ -27,7 +27,13 @@ from polymargin.gram import (
 )
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.selection.calibration import JUDGING_FOLDS, least_log_loss
-from polymargin.selection.criteria import gacv_value, is_singular, left_out_loss, warn_of_singular_kernel
+from polymargin.selection.criteria import (
+    gacv_value,
+    is_singular,
+    left_out_loss,
+    smoothed_cost,
+    warn_of_singular_kernel,
+)
 from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.left_out import check_two_rows, deal, smallest_class
 from polymargin.selection.progress import counted
@@ -40,7 +46,7 @@ from polymargin.solvers.hinge.left_out_refitted import refitted_left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.trace import Trace, TraceRow
 
-CRITERIA = ("loo", "log_loss", "gacv", "loo_exact")
+CRITERIA = ("cost", "loo", "log_loss", "gacv", "loo_exact")
 LEFT_OUT_TOL, FOLDS_TOL = 1e-4, 1e-3
 """Gaps of grid points. At 1e-3 it is not settled which multipliers are at their bounds, which criteria of left-out
 rows depend on."""
@@ -53,9 +59,9 @@ class MarginSearch(MarginClassifier):
     """Search for C and the kernel width of a multicategory SVM, one fit per grid point.
 
     For every width the kernel matrix is computed once, and the fits go from the smallest C to the largest, each
-    from the solution of the one before. Every fit yields the approximate leave-one-out loss of `polymargin.loo`,
-    for ``loss="lee"`` also `polymargin.gacv`, at little cost; the point where the criterion is least wins, ties
-    going to the smaller C, then to the smaller gamma. Its fit is kept, so there is no refit.
+    from the solution of the one before. Every fit yields what its rows would score and cost if they were left out,
+    at little cost; the point where the criterion is least wins, ties going to the smaller C, then to the smaller
+    gamma. Its fit is kept, so there is no refit.
 
     Rows that are left out leave with all their weight, and equal rows of one class leave together: otherwise the
     copy that stays would vouch for the one left out. A weight thus means repetition for the choice as well; not
@@ -73,11 +79,13 @@ class MarginSearch(MarginClassifier):
     gammas : array-like of shape (n_gammas,) or None, default=None
         Kernel widths; None for 2^-3 to 2^3 times "scale" where the kernel is rbf or laplacian, and for the
         estimator's own otherwise.
-    criterion : {"loo", "log_loss", "gacv", "loo_exact"}, int, CV splitter or iterable, default="loo"
-        "loo": leave-one-out loss with the active set frozen. "log_loss": at the same scores, the log loss of the
-        probabilities that `ProbabilityClassifier` makes of them, the best choice for probabilities and for
-        decisions by them, as under costs. "gacv": (28) of Lee et al. "loo_exact": as many
-        refits as there are support vectors. Otherwise the misclassification cost over the folds of a
+    criterion : {"cost", "loo", "log_loss", "gacv", "loo_exact"}, int, CV splitter or iterable, default="cost"
+        "cost": misclassification cost (without costs the error rate) of left-out rows, a row that is nearly
+        decided otherwise counting in part. "loo": leave-one-out loss, `polymargin.loo`. "log_loss": the log loss
+        of the probabilities that `ProbabilityClassifier` makes of left-out scores, the best choice for
+        probabilities and for decisions by them, as under costs. These three take the scores of left-out rows with
+        the active set frozen. "gacv": (28) of Lee et al., `polymargin.gacv`. "loo_exact": the leave-one-out loss by
+        as many refits as there are support vectors. Otherwise the misclassification cost over the folds of a
         cross-validation, given as in scikit-learn.
     search_tol : float, "auto" or None, default="auto"
         Relative duality gap to which grid points are solved. "auto": 1e-3 for folds; 1e-4 for the other criteria,
@@ -103,8 +111,8 @@ class MarginSearch(MarginClassifier):
         Its place in `cv_results_`.
     cv_results_ : dict of ndarrays, one entry per grid point
         "params", "param_C", "param_gamma", "mean_test_score" (minus the criterion), "rank_test_score" (1 for the
-        best); "criterion", "error" (left-out error rate, or cost over the folds), "loo", "log_loss" (where it is
-        the criterion), "gacv" (for "lee"), "n_support", "gap" and "seconds".
+        best); "criterion", "error" (left-out error rate, or cost over the folds), "cost", "loo", "log_loss" (where it
+        is the criterion), "gacv" (for "lee"), "n_support", "gap" and "seconds".
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -125,7 +133,7 @@ class MarginSearch(MarginClassifier):
         *,
         Cs: Any = None,
         gammas: Any = None,
-        criterion: Any = "loo",
+        criterion: Any = "cost",
         search_tol: float | Literal["auto"] | None = "auto",
         budget: str | float | None = None,
         n_jobs: int | None = None,
@@ -351,20 +359,23 @@ class _Grid:
 
     def _measure(self, C: float, problem: HingeProblem, point: HingePoint) -> dict[str, float]:
         """Compute every criterion that one fit yields."""
-        n = len(self.data.labels)
-        scores = frozen_left_out_scores(problem, point)
+        data, n = self.data, len(self.data.labels)
+        R = problem.coefficients(point.dual)
+        fitted = problem.gram.matmul(R) + point.intercept
+        scores = frozen_left_out_scores(problem, point, scores=fitted)
         entry = {"C": C, "loo": left_out_loss(problem, scores, C, n)}
+        entry["cost"] = smoothed_cost(scores, data.labels, data.weights, data.example_costs)
         if self.machine.loss == "lee":
-            entry["gacv"] = gacv_value(problem, point, C, n)
+            entry["gacv"] = gacv_value(problem, point, C, n, fitted)
         if self.criterion == "log_loss":
             entry["log_loss"] = self._log_loss(scores)
         if self.criterion == "loo_exact":
-            used = np.flatnonzero(problem.coefficients(point.dual).any(axis=1))
+            used = np.flatnonzero(R.any(axis=1))
             scores[used] = refitted_left_out_scores(problem, point, used, self.settings)
             entry["loo_exact"] = left_out_loss(problem, scores, C, n)
         entry["criterion"] = entry[self.criterion] if isinstance(self.criterion, str) else np.nan
-        wrong = scores.argmax(axis=1) != self.data.labels
-        entry["error"] = float(self.data.weights @ wrong / self.data.weights.sum())
+        wrong = scores.argmax(axis=1) != data.labels
+        entry["error"] = float(data.weights @ wrong / data.weights.sum())
         entry["n_support"] = float(len(support_rows(problem, point)))
         return entry
 
