@@ -68,7 +68,7 @@ def splits(names: list[str], rows: int | None) -> Iterator[Split]:
 
 
 def compare(data: Iterator[Split], Cs: np.ndarray, widths: np.ndarray, sample: int | None, goals: Goals) -> None:
-    """Search every data set four ways on the same grid."""
+    """Search every data set in several ways on the same grid."""
     print(f"{len(Cs)} values of C, {len(widths)} widths; a third of the rows is for testing")
     table = Table(("data", "rows", "search", "seconds", "C", "gamma", "test error"), width=16)
     for split in data:
@@ -76,12 +76,15 @@ def compare(data: Iterator[Split], Cs: np.ndarray, widths: np.ndarray, sample: i
         grid = {"C": Cs, "gamma": widths / X.shape[1]}
         search = MarginSearch(Cs=Cs, gammas=grid["gamma"])
         ours = timed(search, X, y)
-        table.add(**split.row("loo (and GACV)", ours, search.best_params_, search))
-        table.add(**split.row("GACV", "", *chosen_by_gacv(search, X, y)))
+        table.add(**split.row("cost", ours, search.best_params_, search))
+        whole = MarginSearch(Cs=Cs, gammas=grid["gamma"], exhaustive=True)
+        table.add(**split.row("cost, whole grid", timed(whole, X, y), whole.best_params_, whole))
+        for criterion in ("loo", "gacv"):
+            table.add(**split.row(criterion, "", *chosen_by(criterion, whole, X, y)))
         theirs = GridSearchCV(SVC(), grid, cv=FOLDS)
         seconds = timed(theirs, X, y)
         table.add(**split.row("10-fold SVC", seconds, theirs.best_params_, theirs))
-        goals.at_most(f"{split.name}: MarginSearch / 10-fold SVC, seconds", ours / seconds, 1.0)
+        goals.at_most(f"{split.name}: MarginSearch / 10-fold SVC, seconds", ours / seconds, 0.7)
         if sample is None:
             folds = GridSearchCV(MulticategorySVC(), grid, cv=FOLDS)
             seconds = timed(folds, X, y)
@@ -100,9 +103,11 @@ def sampled_seconds(grid: dict[str, np.ndarray], sample: int, X: np.ndarray, y: 
     return spent * FOLDS.n_splits * len(grid["C"]) * len(grid["gamma"]) / sample
 
 
-def chosen_by_gacv(search: MarginSearch, X: np.ndarray, y: np.ndarray) -> tuple[dict, MulticategorySVC]:
-    """Return what GACV chooses of a finished search, and its fit."""
-    best = search.cv_results_["gacv"].argmin()
+def chosen_by(
+    criterion: str, search: MarginSearch, X: np.ndarray, y: np.ndarray
+) -> tuple[dict, MulticategorySVC]:
+    """Return what another criterion chooses of a finished search, and its fit."""
+    best = search.cv_results_[criterion].argmin()
     chosen = search.cv_results_["params"][best]
     return chosen, MulticategorySVC(**chosen).fit(X, y)
 

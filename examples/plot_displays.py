@@ -57,7 +57,7 @@ CoefficientPathDisplay.from_path(sparse_path(X_train, y_train, n_Cs=30), max_var
 # How parameters were chosen
 # --------------------------
 # A search over two parameters is a surface, one over C alone a path.
-search = MarginSearch().fit(X_train, y_train)
+search = MarginSearch(exhaustive=True).fit(X_train, y_train)
 surface = CriterionSurfaceDisplay.from_estimator(search)
 print(surface.description)
 

@@ -5,6 +5,7 @@ import pytest
 
 from polymargin import MarginSearch, ProximalSVCCV, SharedStructureSearch, SparseSVCCV
 from polymargin.inspection import CriterionPathDisplay, CriterionSurfaceDisplay
+from polymargin.inspection.criterion import SearchTable
 from tests.simulate import blobs
 
 
@@ -66,3 +67,17 @@ def test_the_grid_of_a_shared_search_is_over_fractions():
     np.testing.assert_allclose(display.gammas, [1e-5, 1e-3, 1e-1])
     at = np.searchsorted(display.gammas, display.chosen[1]), np.searchsorted(display.Cs, display.chosen[0])
     assert display.criterion[at] == search.best_score_
+
+
+def test_a_search_that_left_points_out_is_still_a_surface():
+    from matplotlib import pyplot
+
+    data = blobs(np.random.default_rng(0), 40, 2, 3)
+    search = MarginSearch(Cs=2.0 ** np.arange(-2, 8), gammas=2.0 ** np.arange(-3, 4)).fit(*data)
+    table = SearchTable.of(search)
+    assert len(table.C) < len(np.unique(table.C)) * len(np.unique(table.second))
+    assert table.is_surface
+    display = CriterionSurfaceDisplay.from_estimator(search)
+    assert np.isnan(display.criterion).any()
+    assert "nan" not in display.description
+    pyplot.close(display.figure_)

@@ -8,6 +8,7 @@ from sklearn.preprocessing import scale
 
 from polymargin import MarginSearch, MulticategorySVC, ProbabilityClassifier
 from polymargin.estimators import steps
+from polymargin.gram import draw_landmarks
 from polymargin.selection.criteria import gacv, loo
 from polymargin.solvers.hinge.settings import LEFT_OUT
 from tests.simulate import blobs
@@ -95,7 +96,7 @@ def test_exact_leave_one_out(iris):
 def test_default_grid_and_progress(iris, capsys, caplog):
     X, y = iris[0][::3], iris[1][::3]
     with caplog.at_level("INFO", logger="polymargin"):
-        search = MarginSearch(verbose=True).fit(X, y)
+        search = MarginSearch(exhaustive=True, verbose=True).fit(X, y)
     assert len(search.cv_results_["param_C"]) == 8 * 7
     assert "7 of 7" in caplog.messages[-1]
     assert capsys.readouterr().out == ""
@@ -108,7 +109,7 @@ def test_default_grid_and_progress(iris, capsys, caplog):
         ({"Cs": [1.0, -1.0]}, "Cs must be a finite number of at least 1e-15 .*, got -1.0"),
         ({"gammas": [0.0]}, "gammas must be a finite number of at least 1e-65"),
         ({"search_tol": 0.0}, "search_tol must be a finite number greater than 0"),
-        ({"criterion": "aic"}, "criterion must be one of 'cost', 'loo', 'log_loss', 'gacv', 'loo_exact', got 'aic'"),
+        ({"criterion": "aic"}, "criterion must be one of 'cost', 'loo', 'log_loss', .*, got 'aic'"),
         ({"estimator": MulticategorySVC(kernel="linear"), "gammas": [1.0]}, "gammas must be None"),
         ({"estimator": MulticategorySVC(loss="weston"), "criterion": "gacv"}, "'gacv' is defined for loss='lee'"),
     ],
@@ -178,3 +179,38 @@ def test_a_larger_C_changes_nothing_once_no_multiplier_is_at_its_bound():
     assert len(set(results["loo"][1:])) == 1
     assert results["loo"][3] == pytest.approx(loo(fit), rel=1e-3)
     assert (results["gap"] <= 1e-3).all()
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston"])
+def test_a_search_from_coarse_to_fine_agrees_with_the_whole_grid_where_it_looks(loss):
+    X, y = blobs(np.random.default_rng(2), 120, 3, 4, spread=1.5)
+    machine = MulticategorySVC(loss=loss, tol=1e-8)
+    Cs, gammas = 2.0 ** np.arange(-4, 8), [1.0, 0.125, 0.25, 0.5, 0.0625]  # in any order
+    few, all_of_them = (
+        MarginSearch(machine, Cs=Cs, gammas=gammas, exhaustive=exhaustive, search_tol=None).fit(X, y)
+        for exhaustive in (False, True)
+    )
+    whole = dict(zip(map(str, all_of_them.cv_results_["params"]), all_of_them.cv_results_["cost"], strict=True))
+    assert len(few.cv_results_["cost"]) < len(whole) == len(Cs) * len(gammas)
+    for params, cost in zip(few.cv_results_["params"], few.cv_results_["cost"], strict=True):
+        assert cost == pytest.approx(whole[str(params)], rel=1e-3)
+    best = few.best_params_
+    for C in (best["C"] / 2, best["C"], best["C"] * 2):
+        for gamma in (best["gamma"] / 2, best["gamma"], best["gamma"] * 2):
+            assert whole.get(str({"C": C, "gamma": gamma}), np.inf) > (1 - 1e-3) * -few.best_score_
+
+
+def test_landmarks_stay_the_same_from_round_to_round(monkeypatch):
+    X, y = blobs(np.random.default_rng(3), 60, 2, 3)
+    drawn = []
+
+    def draw(*arguments, **options):
+        drawn.append(draw_landmarks(*arguments, **options))
+        return drawn[-1]
+
+    monkeypatch.setattr("polymargin.selection.multicategory.draw_landmarks", draw)
+    machine = MulticategorySVC(landmarks=15)
+    search = MarginSearch(machine, Cs=2.0 ** np.arange(-4, 6), gammas=[0.25, 0.5, 1.0]).fit(X, y)
+    assert len(drawn) == len(set(search.cv_results_["param_gamma"]))
+    assert len(set(search.cv_results_["param_C"])) > 4  # so that there were further rounds
+    assert any(search.best_estimator_.landmarks_ is one for one in drawn)

@@ -55,9 +55,9 @@ class SearchTable:
 
     @property
     def is_surface(self) -> bool:
-        """Whether two parameters were searched over a grid."""
+        """Whether two parameters were searched over a grid, of which at least half of the points were fitted."""
         n_Cs, n_second = len(np.unique(self.C)), len(set(self.second.tolist()))
-        return min(n_Cs, n_second) > 1 and n_Cs * n_second == len(self.C)
+        return min(n_Cs, n_second) > 1 and n_Cs * n_second < 2 * len(self.C)
 
 
 class CriterionSurfaceDisplay:

@@ -1,7 +1,7 @@
 """MarginSearch: C and the kernel width of MulticategorySVC from one fit per grid point."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -37,6 +37,7 @@ from polymargin.selection.criteria import (
 from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.left_out import check_two_rows, deal, smallest_class
 from polymargin.selection.progress import counted
+from polymargin.selection.refinement import Place, Refinement
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution, Status
@@ -84,9 +85,13 @@ class MarginSearch(MarginClassifier):
         decided otherwise counting in part. "loo": leave-one-out loss, `polymargin.loo`. "log_loss": the log loss
         of the probabilities that `ProbabilityClassifier` makes of left-out scores, the best choice for
         probabilities and for decisions by them, as under costs. These three take the scores of left-out rows with
-        the active set frozen. "gacv": (28) of Lee et al., `polymargin.gacv`. "loo_exact": the leave-one-out loss by
-        as many refits as there are support vectors. Otherwise the misclassification cost over the folds of a
+        the active set frozen. "gacv": (28) of Lee et al., `polymargin.gacv`. "loo_exact": the leave-one-out loss
+        by as many refits as there are support vectors. Otherwise the misclassification cost over the folds of a
         cross-validation, given as in scikit-learn.
+    exhaustive : bool, default=False
+        Whether every point of the grid is fitted. Otherwise, where neither folds nor a budget are given, a coarse
+        grid is fitted first, whose neighbours are up to a factor of 16 in C and of 4 in gamma apart, and then
+        finer and finer ones around the best point, until all of its neighbours have been fitted.
     search_tol : float, "auto" or None, default="auto"
         Relative duality gap to which grid points are solved. "auto": 1e-3 for folds; 1e-4 for the other criteria,
         which depend on the multipliers at their bounds; None for the estimator's `tol`.
@@ -109,10 +114,10 @@ class MarginSearch(MarginClassifier):
         Minus the criterion there: of scores more is better.
     best_index_ : int
         Its place in `cv_results_`.
-    cv_results_ : dict of ndarrays, one entry per grid point
+    cv_results_ : dict of ndarrays, one entry per grid point that was fitted
         "params", "param_C", "param_gamma", "mean_test_score" (minus the criterion), "rank_test_score" (1 for the
-        best); "criterion", "error" (left-out error rate, or cost over the folds), "cost", "loo", "log_loss" (where it
-        is the criterion), "gacv" (for "lee"), "n_support", "gap" and "seconds".
+        best); "criterion", "error" (left-out error rate, or cost over the folds), "cost", "loo", "log_loss"
+        (where it is the criterion), "gacv" (for "lee"), "n_support", "gap" and "seconds".
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -134,6 +139,7 @@ class MarginSearch(MarginClassifier):
         Cs: Any = None,
         gammas: Any = None,
         criterion: Any = "cost",
+        exhaustive: bool = False,
         search_tol: float | Literal["auto"] | None = "auto",
         budget: str | float | None = None,
         n_jobs: int | None = None,
@@ -143,6 +149,7 @@ class MarginSearch(MarginClassifier):
         self.Cs = Cs
         self.gammas = gammas
         self.criterion = criterion
+        self.exhaustive = exhaustive
         self.search_tol = search_tol
         self.budget = budget
         self.n_jobs = n_jobs
@@ -180,7 +187,7 @@ class MarginSearch(MarginClassifier):
                 raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
         else:
             check_folds("criterion", self.criterion)
-        Cs = np.sort(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
+        Cs = np.unique(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         search_tol = self.search_tol
         if isinstance(search_tol, str) and search_tol == "auto":
             search_tol = LEFT_OUT_TOL if isinstance(self.criterion, str) else FOLDS_TOL
@@ -196,16 +203,11 @@ class MarginSearch(MarginClassifier):
             check_two_rows(np.arange(data.n_rows), data.labels, data.classes)
         grid = _Grid(machine, data, self.criterion, Cs, coarse)
         kernels = self._kernels(machine, data)
-        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(grid.search_width)(kernel, share)
-            for kernel, share in zip(kernels, budget.shares(len(kernels), self.n_jobs), strict=True)
-        )
-        widths = list(counted(runs, len(kernels), "kernel widths", shown=bool(self.verbose)))
-        entries = [entry for width in widths for entry in width.entries]
-        results = _table(entries)
-        if self.criterion == "gacv" and any(width.singular for width in widths):
+        widths = self._searched(grid, kernels, budget)
+        results = _table([entry for at in sorted(widths) for _, entry in sorted(widths[at].entries.items())])
+        if self.criterion == "gacv" and any(width.singular for width in widths.values()):
             warn_of_singular_kernel()
-        best = min(range(len(widths)), key=lambda at: (widths[at].rank, kernels[at].gamma))
+        best = min(widths, key=lambda at: (widths[at].rank, kernels[at].gamma))
         winner = self._winner(machine, data, kernels[best], widths[best], budget.last(settings))
         keep_results(self, results, winner)
         copy_from(self, winner)
@@ -230,6 +232,29 @@ class MarginSearch(MarginClassifier):
             for gamma in gammas
         ]
 
+    def _searched(self, grid: "_Grid", kernels: list[Kernel], budget: Budget) -> dict[int, "_Width"]:
+        """Search the grid round by round; return what came out for every width that was looked at."""
+        order = sorted(range(len(kernels)), key=lambda at: kernels[at].gamma)
+        gammas = np.array([kernels[at].gamma for at in order])
+        # a budget is divided beforehand, and folds are too noisy to be told from few of them
+        at_once = self.exhaustive or self.budget is not None or not isinstance(self.criterion, str)
+        refinement = Refinement(gammas, grid.Cs, *([(1.0, 1.0)] if at_once else []))
+        widths: dict[int, _Width] = {}
+        places = refinement.first()
+        while places:
+            wanted: dict[int, list[float]] = {}
+            for width, C in places:
+                wanted.setdefault(order[width], []).append(float(grid.Cs[C]))
+            some = sorted(wanted)
+            runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                delayed(grid.search_width)(kernels[at], wanted[at], share, widths.get(at))
+                for at, share in zip(some, budget.shares(len(some), self.n_jobs), strict=True)
+            )
+            shown = counted(runs, len(some), "kernel widths", shown=bool(self.verbose))
+            widths |= dict(zip(some, shown, strict=True))
+            places = [] if at_once else refinement.next(_values(widths, order, grid.Cs))
+        return widths
+
     def _winner(
         self, machine: MulticategorySVC, data: TrainingSet, kernel: Kernel, width: "_Width", settings: Settings
     ) -> MulticategorySVC:
@@ -250,6 +275,16 @@ class MarginSearch(MarginClassifier):
         return steps.scoring(self.best_estimator_)
 
 
+def _values(widths: dict[int, "_Width"], order: list[int], Cs: NDArray[np.float64]) -> dict[Place, float]:
+    """Return the criterion at every place that was looked at, the widths in their `order`."""
+    return {
+        (place, int(np.searchsorted(Cs, C))): entry["criterion"]
+        for place, at in enumerate(order)
+        if at in widths
+        for C, entry in widths[at].entries.items()
+    }
+
+
 def _table(entries: list[dict[str, float]]) -> dict[str, Any]:
     """Return the results; the least criterion is best, ties going to the smaller C, then to the smaller gamma."""
     columns = {name: np.array([entry[name] for entry in entries]) for name in entries[0]}
@@ -260,18 +295,22 @@ def _table(entries: list[dict[str, float]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Width:
-    """What came out for one kernel width: a result for every C, and the best of the fits."""
+    """What came out for one kernel width: a result and a solution for every C that was looked at."""
 
-    entries: list[dict[str, float]]
-    best: int
-    point: HingePoint
+    entries: dict[float, dict[str, float]]
+    solutions: dict[float, Solution[HingePoint]]
     nystroem: NystroemMap | None
     singular: bool
 
     @property
     def entry(self) -> dict[str, float]:
         """The best result."""
-        return self.entries[self.best]
+        return min(self.entries.values(), key=lambda entry: (entry["criterion"], entry["C"]))
+
+    @property
+    def point(self) -> HingePoint:
+        """The point of the best result."""
+        return self.solutions[self.entry["C"]].point
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -289,61 +328,72 @@ class _Grid:
     Cs: NDArray[np.float64]
     settings: Settings
 
-    def search_width(self, kernel: Kernel, share: Share) -> _Width:
-        """Fit every C, from the smallest up, on one kernel matrix, while its share of the budget lasts."""
-        machine, data, share = self.machine, self.data, share.begun()
-        nystroem = None
-        if machine.landmarks is not None:
-            rng = check_seed("random_state", machine.random_state)
-            nystroem = NystroemMap(
-                kernel, draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
-            )
-        gram = steps.gram(machine, kernel, data.X, nystroem)
+    def search_width(self, kernel: Kernel, Cs: list[float], share: Share, before: _Width | None) -> _Width:
+        """Fit some values of C, from the smallest up, on one kernel matrix, while its share of the budget lasts.
+
+        `before` is what came out for other values.
+        """
+        data, share = self.data, share.begun()
+        nystroem = self._landmarks(kernel) if before is None else before.nystroem
+        gram = steps.gram(self.machine, kernel, data.X, nystroem)
         fold_costs = None if isinstance(self.criterion, str) else self._cross_validate(gram, share)
-        entries: list[dict[str, float]] = []
-        best = 0
-        points: list[HingePoint] = []
-        Cs = self.Cs if fold_costs is None else self.Cs[: len(fold_costs)]
-        for C, problem, solution in self._path(gram, np.arange(len(data.labels)), Cs, share):
+        entries = {} if before is None else dict(before.entries)
+        solutions = {} if before is None else dict(before.solutions)
+        Cs = Cs if fold_costs is None else Cs[: len(fold_costs)]
+        everyone = np.arange(len(data.labels))
+        for at, (C, problem, solution) in enumerate(self._path(gram, everyone, Cs, share, solutions)):
             started = time.perf_counter()
-            if points and solution.point is points[-1]:
-                entry = entries[-1] | {"C": C}
+            smaller = _next_below(C, solutions)
+            if smaller is not None and solution.point is solutions[smaller].point:
+                entry = entries[smaller] | {"C": C}
             else:
                 entry = self._measure(C, problem, solution.point)
             entry["gamma"] = kernel.gamma
             entry["gap"] = solution.certificate.gap
             if fold_costs is not None:
-                entry["criterion"] = entry["error"] = fold_costs[len(entries)]
+                entry["criterion"] = entry["error"] = fold_costs[at]
             entry["seconds"] = solution.seconds + time.perf_counter() - started
-            entries.append(entry)
-            points.append(solution.point)
-            if entry["criterion"] < entries[best]["criterion"]:
-                best = len(entries) - 1
+            entries[C], solutions[C] = entry, solution
             if fold_costs is None and share.is_spent:
                 break
-        singular = self.criterion == "gacv" and is_singular(problem)
-        return _Width(entries, best, points[best], nystroem, singular)
+        singular = before.singular if before is not None else self.criterion == "gacv" and is_singular(problem)
+        return _Width(entries, solutions, nystroem, singular)
+
+    def _landmarks(self, kernel: Kernel) -> NystroemMap | None:
+        """Draw the landmarks of a width."""
+        machine, data = self.machine, self.data
+        if machine.landmarks is None:
+            return None
+        rng = check_seed("random_state", machine.random_state)
+        drawn = draw_landmarks(machine.landmarks, data.X, data.labels, rng, weights=data.weights)
+        return NystroemMap(kernel, drawn)
 
     def _path(
-        self, gram: Gram, rows: NDArray[np.intp], Cs: NDArray[np.float64], share: Share
+        self,
+        gram: Gram,
+        rows: NDArray[np.intp],
+        Cs: Iterable[float],
+        share: Share,
+        known: Mapping[float, Solution[HingePoint]],
     ) -> Iterator[tuple[float, HingeProblem, Solution[HingePoint]]]:
-        """Solve for every C on the training rows `rows`, whose kernel is `gram`, each fit from those before.
+        """Solve for every C on the training rows `rows`, whose kernel is `gram`, each fit from that below it.
 
         A point that is still within the tolerance at the next C is kept as it is. Once no multiplier is at its
         bound the solution is one for every larger C, so that it is worth solving for the largest at once.
         """
         costs, labels = self.data.example_costs[rows], self.data.labels[rows]
-        before: tuple[float, Solution[HingePoint]] | None = None
+        solved = dict(known)
         for C in map(float, Cs):
             losses = hinge_losses(self.machine.loss, labels, C * costs)
             problem = HingeProblem(gram, losses, self.machine.fit_intercept)
-            solution = None if before is None else _kept(problem, before[1].point, self.settings)
+            smaller = _next_below(C, solved)
+            solution = None if smaller is None else _kept(problem, solved[smaller].point, self.settings)
             if solution is None:
-                start = None if before is None else _enlarged(problem, before[1], C / before[0])
+                start = None if smaller is None else _enlarged(problem, solved[smaller], C / smaller)
                 solution = self._solved(problem, C, start, share.within(self.settings))
                 share.count(len(rows))
+            solved[C] = solution
             yield C, problem, solution
-            before = C, solution
 
     def _solved(
         self, problem: HingeProblem, C: float, start: HingePoint | None, settings: Settings
@@ -393,7 +443,7 @@ class _Grid:
         for number, (train, test) in enumerate(folds):
             part = share.part(len(folds) - number)
             everywhere = np.zeros((gram.n, data.n_classes))
-            path = self._path(restricted(gram, train), train, self.Cs[: len(costs)], part)
+            path = self._path(restricted(gram, train), train, self.Cs[: len(costs)], part, {})
             for at, (_, problem, solution) in enumerate(path):
                 everywhere[train] = problem.coefficients(solution.point.dual)
                 scores = scores_at(gram, test, everywhere) + solution.point.intercept
@@ -403,6 +453,11 @@ class _Grid:
                     break
             share.count(part.counted)
         return costs / sum(data.weights[test].sum() for _, test in folds)
+
+
+def _next_below(C: float, solved: Mapping[float, object]) -> float | None:
+    """Return the largest C of those solved that is smaller."""
+    return max((other for other in solved if other < C), default=None)
 
 
 def scores_at(gram: Gram, rows: NDArray[np.intp], R: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,49 @@
+"""Which points of a grid are looked at."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from polymargin.selection.refinement import Refinement
+
+
+def looked_at(widths, Cs, value, **factors):
+    """Look where a refinement asks to; return the values seen."""
+    refinement = Refinement(np.asarray(widths), np.asarray(Cs), **factors)
+    seen = {}
+    places = refinement.first()
+    while places:
+        assert not set(places) & set(seen)
+        seen |= {(w, c): value(w, c) for w, c in places}
+        places = refinement.next(seen)
+    return seen
+
+
+@pytest.mark.parametrize("best", list(product((0, 3, 7, 9), (0, 5, 11, 19))))
+def test_the_least_of_a_bowl_is_found_with_few_looks(best):
+    seen = looked_at(
+        2.0 ** np.arange(10), 2.0 ** np.arange(20), lambda w, c: (w - best[0]) ** 2 + (c - best[1]) ** 2
+    )
+    assert min(seen, key=seen.__getitem__) == best
+    assert len(seen) < 60
+
+
+def test_the_end_is_a_place_that_no_neighbour_betters():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n, m = rng.integers(1, 12, 2)
+        values = rng.normal(size=(n, m)).round(1)  # with ties
+        widths, Cs = np.cumsum(rng.uniform(0.1, 9.0, n)), np.cumsum(rng.uniform(0.1, 9.0, m))
+        seen = looked_at(widths, Cs, lambda w, c, values=values: values[w, c])
+        w, c = min(seen, key=lambda place: (seen[place], place[1], place[0]))
+        around = values[max(w - 1, 0) : w + 2, max(c - 1, 0) : c + 2]
+        assert values[w, c] == around.min()
+        assert {(0, 0), (n - 1, m - 1)} <= set(seen)
+
+
+def test_factors_of_one_and_coarse_grids_are_seen_whole():
+    Cs = 4.0 ** np.arange(7)
+    assert len(looked_at(Cs, Cs, lambda w, c: 0.0, factors=(1.0, 1.0))) == 49
+    assert len(looked_at([1.0, 8.0], [1.0, 100.0, 1e4], lambda w, c: 0.0)) == 6
+    assert looked_at([0.0], [1.0], lambda w, c: 0.0) == {(0, 0): 0.0}
