@@ -219,9 +219,7 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
     goals = Goals()
-    tables = [
-        compare(half, loss, given.draws, given.scores, goals) for half in given.half for loss in given.loss
-    ]
+    tables = [compare(half, loss, given.draws, given.scores, goals) for half in given.half for loss in given.loss]
     goals.report()
     write_tables(given.markdown, "python -m benchmarks.criteria", tables, goals)
 

@@ -103,9 +103,7 @@ def sampled_seconds(grid: dict[str, np.ndarray], sample: int, X: np.ndarray, y: 
     return spent * FOLDS.n_splits * len(grid["C"]) * len(grid["gamma"]) / sample
 
 
-def chosen_by(
-    criterion: str, search: MarginSearch, X: np.ndarray, y: np.ndarray
-) -> tuple[dict, MulticategorySVC]:
+def chosen_by(criterion: str, search: MarginSearch, X: np.ndarray, y: np.ndarray) -> tuple[dict, MulticategorySVC]:
     """Return what another criterion chooses of a finished search, and its fit."""
     best = search.cv_results_[criterion].argmin()
     chosen = search.cv_results_["params"][best]

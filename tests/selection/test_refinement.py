@@ -5,45 +5,57 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polymargin.selection.refinement import Refinement
+from polymargin.selection.refinement import LEAST_GAIN, Refinement
 
 
 def looked_at(widths, Cs, value, **factors):
-    """Look where a refinement asks to; return the values seen."""
+    """Look where a refinement asks to; return the values seen, round by round."""
     refinement = Refinement(np.asarray(widths), np.asarray(Cs), **factors)
-    seen = {}
+    rounds, seen = [], {}
     places = refinement.first()
     while places:
+        assert len(set(places)) == len(places)
         assert not set(places) & set(seen)
-        seen |= {(w, c): value(w, c) for w, c in places}
+        rounds.append({(w, c): value(w, c) for w, c in places})
+        seen |= rounds[-1]
         places = refinement.next(seen)
-    return seen
+    return rounds, seen
 
 
+@pytest.mark.parametrize("tilt", [0.0, 0.8])
 @pytest.mark.parametrize("best", list(product((0, 3, 7, 9), (0, 5, 11, 19))))
-def test_the_least_of_a_bowl_is_found_with_few_looks(best):
-    seen = looked_at(
-        2.0 ** np.arange(10), 2.0 ** np.arange(20), lambda w, c: (w - best[0]) ** 2 + (c - best[1]) ** 2
-    )
-    assert min(seen, key=seen.__getitem__) == best
+def test_a_place_near_the_least_of_a_bowl_is_found_with_few_looks(best, tilt):
+    """A bowl, and a valley along which a narrower kernel needs a smaller C; twice as high at 16 times the width."""
+
+    def value(w, c):
+        across, along = (w - best[0]) / 4.0, (c - best[1]) / 6.0
+        return 0.05 * (1.0 + across**2 + along**2 + 2.0 * tilt * across * along)
+
+    _, seen = looked_at(2.0 ** np.arange(10), 2.0 ** np.arange(20), value)
+    assert min(seen.values()) <= 1.1 * 0.05
     assert len(seen) < 60
 
 
-def test_the_end_is_a_place_that_no_neighbour_betters():
+def test_a_round_follows_only_one_that_gained():
     rng = np.random.default_rng(0)
+    several = 0
     for _ in range(50):
         n, m = rng.integers(1, 12, 2)
-        values = rng.normal(size=(n, m)).round(1)  # with ties
+        values = rng.uniform(size=(n, m)).round(1)  # with ties
         widths, Cs = np.cumsum(rng.uniform(0.1, 9.0, n)), np.cumsum(rng.uniform(0.1, 9.0, m))
-        seen = looked_at(widths, Cs, lambda w, c, values=values: values[w, c])
-        w, c = min(seen, key=lambda place: (seen[place], place[1], place[0]))
-        around = values[max(w - 1, 0) : w + 2, max(c - 1, 0) : c + 2]
-        assert values[w, c] == around.min()
+        rounds, seen = looked_at(widths, Cs, lambda w, c, values=values: values[w, c])
+        least = np.minimum.accumulate([min(one.values()) for one in rounds])
+        assert (least[1:-1] < (1.0 - LEAST_GAIN) * least[:-2]).all()
         assert {(0, 0), (n - 1, m - 1)} <= set(seen)
+        several += len(rounds) > 2
+    assert several > 5
 
 
 def test_factors_of_one_and_coarse_grids_are_seen_whole():
     Cs = 4.0 ** np.arange(7)
-    assert len(looked_at(Cs, Cs, lambda w, c: 0.0, factors=(1.0, 1.0))) == 49
-    assert len(looked_at([1.0, 8.0], [1.0, 100.0, 1e4], lambda w, c: 0.0)) == 6
-    assert looked_at([0.0], [1.0], lambda w, c: 0.0) == {(0, 0): 0.0}
+    rounds, seen = looked_at(Cs, Cs, lambda w, c: 1.0, factors=(1.0, 1.0))
+    assert len(rounds) == 1
+    assert len(seen) == 49
+    assert len(looked_at([1.0, 8.0], [1.0, 16.0, 256.0], lambda w, c: 1.0)[1]) == 6
+    assert looked_at([0.0], [1.0], lambda w, c: 0.0)[1] == {(0, 0): 0.0}
+    assert len(looked_at([2.0, 2.0, 2.0], [1.0], lambda w, c: 0.0)[1]) == 3

@@ -90,8 +90,8 @@ class MarginSearch(MarginClassifier):
         cross-validation, given as in scikit-learn.
     exhaustive : bool, default=False
         Whether every point of the grid is fitted. Otherwise, where neither folds nor a budget are given, a coarse
-        grid is fitted first, whose neighbours are up to a factor of 16 in C and of 4 in gamma apart, and then
-        finer and finer ones around the best point, until all of its neighbours have been fitted.
+        grid is fitted first, whose neighbours are about a factor of 16 in C and of 8 in gamma apart, and then
+        the neighbours of the best point at half these steps, and so on as long as that pays.
     search_tol : float, "auto" or None, default="auto"
         Relative duality gap to which grid points are solved. "auto": 1e-3 for folds; 1e-4 for the other criteria,
         which depend on the multipliers at their bounds; None for the estimator's `tol`.

@@ -9,28 +9,35 @@ from numpy.typing import NDArray
 Place = tuple[int, int]
 """Positions of a width and of a C."""
 
-COARSE = (4.0, 16.0)
+COARSE = (8.0, 16.0)
 """Factors between widths and between values of C over which a criterion changes smoothly."""
+
+LEAST_GAIN = 0.02
+"""Part of the criterion that a round must gain for another one to follow: less is noise."""
+
+NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, 1), (1, -1))
+"""Moves in width and C. A narrower kernel needs a smaller C, so that valleys run along the last two."""
 
 
 class Refinement:
     """Places on the grid to look at, round by round; each round depends on the values of those before.
 
     The first round is a coarse grid with the ends of the whole one. Each further one halves the steps and looks at
-    the up to eight neighbours of the best place so far, until all those next to it on the whole grid are seen.
+    the neighbours of the best place so far, as long as that pays.
 
     Parameters
     ----------
     widths, Cs : (n,) and (m,) values, ascending.
-    factors : between neighbours on the coarse grid, at most; factors of one for all places at once.
+    factors : between neighbours on the coarse grid, about; factors of one for all places at once.
     """
 
     def __init__(
         self, widths: NDArray[np.float64], Cs: NDArray[np.float64], factors: tuple[float, float] = COARSE
     ):
-        self.axes = (widths, Cs)
-        self.coarse = tuple(_spaced(values, factor) for values, factor in zip(self.axes, factors, strict=True))
+        self.shape = (len(widths), len(Cs))
+        self.coarse = tuple(_spread(*axis) for axis in zip((widths, Cs), factors, strict=True))
         self.steps = tuple(int(np.diff(places).max(initial=1)) for places in self.coarse)
+        self.least = np.inf
 
     def first(self) -> list[Place]:
         """Return the places of the coarse grid."""
@@ -43,6 +50,9 @@ class Refinement:
         Of equal values that at the smaller C is best, then that of the smaller width.
         """
         best = min(values, key=lambda place: (values[place], place[1], place[0]))
+        if values[best] >= (1.0 - LEAST_GAIN) * self.least:
+            return []
+        self.least = values[best]
         while True:
             last = self.steps
             self.steps = tuple((step + 1) // 2 for step in last)
@@ -52,19 +62,22 @@ class Refinement:
 
     def _around(self, best: Place) -> Iterable[Place]:
         """Return the neighbours of a place, at the present steps."""
-        moves = product(*((-step, 0, step) for step in self.steps))
-        places = ((best[0] + across, best[1] + along) for across, along in moves)
-        return ((w, c) for w, c in places if 0 <= w < len(self.axes[0]) and 0 <= c < len(self.axes[1]))
+        across, along = self.steps
+        places = ((best[0] + across * w, best[1] + along * c) for w, c in NEIGHBOURS)
+        return ((w, c) for w, c in places if 0 <= w < self.shape[0] and 0 <= c < self.shape[1])
 
 
-def _spaced(values: NDArray[np.float64], factor: float) -> list[int]:
-    """Return positions of ascending values, each as far from the one before as the factor allows, with both ends.
+def _spread(values: NDArray[np.float64], factor: float) -> list[int]:
+    """Return positions of ascending values about a factor apart, with both ends.
 
-    >>> _spaced(2.0 ** np.arange(6), 4.0)
-    [0, 2, 4, 5]
+    >>> _spread(2.0 ** np.arange(7), 4.0)
+    [0, 2, 4, 6]
     """
-    places = [0]
-    while places[-1] < len(values) - 1:
-        farthest = int(np.searchsorted(values, factor * values[places[-1]] * (1 + 1e-9), side="right")) - 1
-        places.append(max(farthest, places[-1] + 1))
-    return places
+    m = len(values)
+    if m < 2 or factor <= 1.0:
+        return list(range(m))
+    reach = np.log(values[-1] / values[0])
+    pieces = int(np.clip(np.ceil(reach / np.log(factor) - 1e-9), 1, m - 1))
+    at = np.log(values[0]) + np.arange(pieces + 1) / pieces * reach
+    nearest = np.abs(np.log(values)[:, None] - at).argmin(axis=0)
+    return sorted({0, m - 1, *map(int, nearest)})
