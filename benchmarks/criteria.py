@@ -99,7 +99,8 @@ def look(name: str, draw: int, loss: str) -> Seen:
     searches, seconds = [], []
     for criterion in ("loo", StratifiedKFold(10, shuffle=True, random_state=draw)):
         started = time.process_time()
-        searches.append(MarginSearch(machine, Cs=CS, gammas=gammas, criterion=criterion).fit(X, y))
+        search = MarginSearch(machine, Cs=CS, gammas=gammas, criterion=criterion, exhaustive=True)
+        searches.append(search.fit(X, y))
         seconds.append(time.process_time() - started)
     scores, test = [], []
     for point in searches[0].cv_results_["params"]:

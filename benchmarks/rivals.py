@@ -1,4 +1,4 @@
-"""Machines of R beside ours: kernlab and e1071, each in a process of R, by the processor's seconds R itself counts."""
+"""Machines of R beside ours: kernlab and e1071, each in a process of R, by the seconds that R itself counts."""
 
 import resource
 import shutil

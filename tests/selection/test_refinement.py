@@ -25,7 +25,7 @@ def looked_at(widths, Cs, value, **factors):
 @pytest.mark.parametrize("tilt", [0.0, 0.8])
 @pytest.mark.parametrize("best", list(product((0, 3, 7, 9), (0, 5, 11, 19))))
 def test_a_place_near_the_least_of_a_bowl_is_found_with_few_looks(best, tilt):
-    """A bowl, and a valley along which a narrower kernel needs a smaller C; twice as high at 16 times the width."""
+    """A bowl, and a valley along which a narrower kernel needs a smaller C; twice as high 16 widths away."""
 
     def value(w, c):
         across, along = (w - best[0]) / 4.0, (c - best[1]) / 6.0
