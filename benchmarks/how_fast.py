@@ -1,7 +1,7 @@
 """The page "How fast": what it measures, its pictures and its text. `python -m benchmarks --document` writes it.
 
-Every fit runs in a process of its own with one thread; every case is kept in results/how_fast.jsonl with the revision that
-it was measured at, so that a run may be stopped and taken up. Times are the processor's.
+Every fit runs in a process of its own with one thread; every case is kept in results/how_fast.jsonl with the
+revision that it was measured at, so that a run may be stopped and taken up. Times are the processor's.
 """
 
 import json
@@ -52,7 +52,7 @@ def rows_of(name: str, n: int) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def seconds_of(fit: Callable[[], object]) -> float:
-    """Return the seconds of a fit, in a process of its own; infinite where it takes too many or does not converge."""
+    """Return the seconds of a fit in a process of its own; infinite where they are too many, or it stalls."""
 
     def measured() -> dict[str, float]:
         models: list[object] = []
