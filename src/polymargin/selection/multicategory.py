@@ -91,7 +91,7 @@ class MarginSearch(MarginClassifier):
     exhaustive : bool, default=False
         Whether every point of the grid is fitted. Otherwise, where neither folds nor a budget are given, a coarse
         grid is fitted first, whose neighbours are about a factor of 16 in C and of 8 in gamma apart, and then
-        the neighbours of the best point at half these steps, and so on as long as that pays.
+        the neighbours of the best point at half these steps, and so on until no neighbour on the grid is better.
     search_tol : float, "auto" or None, default="auto"
         Relative duality gap to which grid points are solved. "auto": 1e-3 for folds; 1e-4 for the other criteria,
         which depend on the multipliers at their bounds; None for the estimator's `tol`.

@@ -12,18 +12,12 @@ Place = tuple[int, int]
 COARSE = (8.0, 16.0)
 """Factors between widths and between values of C over which a criterion changes smoothly."""
 
-LEAST_GAIN = 0.02
-"""Part of the criterion that a round must gain for another one to follow: less is noise."""
-
-NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, 1), (1, -1))
-"""Moves in width and C. A narrower kernel needs a smaller C, so that valleys run along the last two."""
-
 
 class Refinement:
     """Places on the grid to look at, round by round; each round depends on the values of those before.
 
     The first round is a coarse grid with the ends of the whole one. Each further one halves the steps and looks at
-    the neighbours of the best place so far, as long as that pays.
+    the up to eight neighbours of the best place so far, until all those next to it on the whole grid are seen.
 
     Parameters
     ----------
@@ -37,7 +31,6 @@ class Refinement:
         self.shape = (len(widths), len(Cs))
         self.coarse = tuple(_spread(*axis) for axis in zip((widths, Cs), factors, strict=True))
         self.steps = tuple(int(np.diff(places).max(initial=1)) for places in self.coarse)
-        self.least = np.inf
 
     def first(self) -> list[Place]:
         """Return the places of the coarse grid."""
@@ -50,9 +43,6 @@ class Refinement:
         Of equal values that at the smaller C is best, then that of the smaller width.
         """
         best = min(values, key=lambda place: (values[place], place[1], place[0]))
-        if values[best] >= (1.0 - LEAST_GAIN) * self.least:
-            return []
-        self.least = values[best]
         while True:
             last = self.steps
             self.steps = tuple((step + 1) // 2 for step in last)
@@ -62,8 +52,8 @@ class Refinement:
 
     def _around(self, best: Place) -> Iterable[Place]:
         """Return the neighbours of a place, at the present steps."""
-        across, along = self.steps
-        places = ((best[0] + across * w, best[1] + along * c) for w, c in NEIGHBOURS)
+        moves = product(*((-step, 0, step) for step in self.steps))
+        places = ((best[0] + across, best[1] + along) for across, along in moves)
         return ((w, c) for w, c in places if 0 <= w < self.shape[0] and 0 <= c < self.shape[1])
 
 
