@@ -8,7 +8,9 @@ import functools
 import hashlib
 import json
 import os
+import platform
 import resource
+import subprocess
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
 
 RESULTS = Path(__file__).parent / "results"
 """Where long benchmarks keep what they have measured."""
@@ -43,6 +46,31 @@ def peak_megabytes() -> float:
         (peak,) = (line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(peak) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # on Linux this has also the parent's peak
+
+
+def revision() -> str:
+    """Return the short name of the commit, with a plus sign where files differ from it."""
+    folder = Path(__file__).parent
+    asked = [["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "../src"]]
+    try:
+        commit, changed = (
+            subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+            for command in asked
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit + ("+" if changed else "")
+
+
+def machine() -> str:
+    """Describe the machine: cores, processor and BLAS."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    libraries = [entry for entry in threadpool_info() if entry["user_api"] == "blas"]
+    blas = {f"{entry['internal_api']} {entry['version']} ({entry.get('architecture')})" for entry in libraries}
+    parts = [f"{os.cpu_count()} cores", names[0] if names else platform.machine(), *sorted(blas)]
+    return ", ".join([*parts, f"Python {platform.python_version()}"])
 
 
 @functools.cache

@@ -5,9 +5,6 @@ revision that it was measured at, so that a run may be stopped and taken up. Tim
 """
 
 import json
-import os
-import platform
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -16,9 +13,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib import pyplot
 from sklearn.svm import SVC, LinearSVC
-from threadpoolctl import threadpool_info
 
-from benchmarks.common import RESULTS, Kept, in_markdown, real_data
+from benchmarks.common import RESULTS, Kept, in_markdown, machine, real_data, revision
 from benchmarks.linear import apart, shortest
 from benchmarks.profiles import ratios_to_best, shares_within, slope
 from benchmarks.rivals import RIVALS, r_is_here, seconds_of_rivals
@@ -110,31 +106,6 @@ def cases(*, quick: bool, rivals: bool) -> Iterator[tuple[tuple, Callable[[], di
     for name in GROWING[:1] if quick else GROWING:
         for n in SIZES[:-1] if quick else SIZES:
             yield ("growth", name, n), partial(kernel_case, name, n, 1.0, with_rivals=False)
-
-
-def revision() -> str:
-    """Return the short name of the commit, with a plus sign where files differ from it."""
-    folder = Path(__file__).parent
-    asked = [["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "../src"]]
-    try:
-        commit, changed = (
-            subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
-            for command in asked
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return commit + ("+" if changed else "")
-
-
-def machine() -> str:
-    """Describe the machine: cores, processor and BLAS."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    libraries = [entry for entry in threadpool_info() if entry["user_api"] == "blas"]
-    blas = {f"{entry['internal_api']} {entry['version']} ({entry.get('architecture')})" for entry in libraries}
-    parts = [f"{os.cpu_count()} cores", names[0] if names else platform.machine(), *sorted(blas)]
-    return ", ".join([*parts, f"Python {platform.python_version()}"])
 
 
 def measured(*, quick: bool, only_stored: bool) -> list[dict]:
@@ -316,6 +287,8 @@ Singer, "kbb-svc" that of Weston & Watkins."""
 WITHOUT_R = "R with kernlab and e1071 was not at hand when this was measured: their machines are missing."
 THREADS = """
 ## Threads
+
+First fits with one thread and with BLAS's default, alone and beside two busy processes; wall seconds, medians.
 
 ```{include} figures/threads.md
 ```

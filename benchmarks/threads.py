@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.common import Goals, Table, mixture, real_data
+from benchmarks.common import Goals, Table, machine, markdown_option, mixture, real_data, revision, write_tables
 from polymargin import MarginSearch, MulticategorySVC, ProximalSVC, RobustSVC, SharedStructureSVC, SparseSVC
 
 GOAL = 1.2
@@ -111,20 +111,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few fits, about a minute")
     parser.add_argument("--repeats", type=int, default=3)
+    markdown_option(parser)
     options = parser.parse_args()
-    goals = Goals()
+    goals, tables = Goals(), []
     for load, count in (("quiet", 0), ("busy", 2)):
         with busy(count):
             seen = {threads: in_a_process(threads, options.quick, options.repeats) for threads in THREADS}
         print(f"\n{load}: {count} other processes of the benchmark; {os.cpu_count()} cores; wall seconds")
-        table = Table(("fit", "one", "default", "CPU default", "ratio"), width=18)
+        tables.append(table := Table(("load", "fit", "one", "default", "CPU default", "ratio"), width=18))
         for name, (one, _) in seen["one"].items():
             default, cpu = seen["default"][name]
             ratio = default / min(one, default)
-            table.add(**{"fit": name, "one": one, "default": default, "CPU default": cpu, "ratio": ratio})
+            table.add(
+                **{"load": load, "fit": name, "one": one, "default": default, "CPU default": cpu, "ratio": ratio}
+            )
             goals.at_most(f"{name}, {load}: default threads over the better", ratio, GOAL)
     print()
     goals.report()
+    write_tables(options.markdown, "python -m benchmarks.threads", tables, goals)
+    if options.markdown is not None:
+        with options.markdown.open("a", encoding="utf-8") as file:
+            file.write(f"\n*Measured at {revision()}; {machine()}.*\n")
 
 
 if __name__ == "__main__":

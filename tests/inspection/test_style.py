@@ -45,7 +45,7 @@ DISPLAYS = {
     "CriterionPathDisplay": (lambda X, y: (ProximalSVCCV(Cs=[1.0, 10.0]).fit(X, y),), "Accuracy of left-out rows"),
     "CriterionSurfaceDisplay": (
         lambda X, y: (MarginSearch(Cs=[0.1, 1.0], gammas=[0.1, 1.0]).fit(X, y),),
-        "leave-one-out loss over 2 values of C and 2 of gamma",
+        "left-out cost over 2 values of C and 2 of gamma",
     ),
     "DecisionVectorDisplay": (
         lambda X, y: (MulticategorySVC().fit(X, y), X, y),
