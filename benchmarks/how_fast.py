@@ -96,16 +96,17 @@ def tolerance_case(name: str, n: int) -> dict[str, float]:
 
 def cases(*, quick: bool, rivals: bool) -> Iterator[tuple[tuple, Callable[[], dict[str, float]]]]:
     """Yield the keys of all cases, and how each is measured."""
-    for name in DATA_SETS[1::3] if quick else DATA_SETS:
+    names = DATA_SETS[1::3] if quick else DATA_SETS
+    for name in names:
         for C in KERNEL_CS[:1] if quick else KERNEL_CS:
-            case = ("kernel", name, ROWS, C)
-            yield case, partial(kernel_case, name, ROWS, C, with_rivals=rivals)
-        for C in LINEAR_CS[:1] if quick else LINEAR_CS:
-            yield ("linear", name, LINEAR_ROWS, C), partial(linear_case, name, LINEAR_ROWS, C)
+            yield ("kernel", name, ROWS, C), partial(kernel_case, name, ROWS, C, with_rivals=rivals)
         yield ("tolerance", name, ROWS), partial(tolerance_case, name, ROWS)
     for name in GROWING[:1] if quick else GROWING:
         for n in SIZES[:-1] if quick else SIZES:
             yield ("growth", name, n), partial(kernel_case, name, n, 1.0, with_rivals=False)
+    for name in names:
+        for C in LINEAR_CS[:1] if quick else LINEAR_CS:
+            yield ("linear", name, LINEAR_ROWS, C), partial(linear_case, name, LINEAR_ROWS, C)
 
 
 def measured(*, quick: bool, only_stored: bool) -> list[dict]:
