@@ -122,10 +122,11 @@ cdef class SoftmaxSums:
 
     cdef void _curve_slope_and_offsets(self, Py_ssize_t first, Py_ssize_t last, double[:, ::1] H) noexcept:
         """Add covariances of ``(s, identity)`` under p, summed over rows."""
-        cdef Py_ssize_t j, l, start, m, k = self.k
+        cdef Py_ssize_t j, l, at, start, m, k = self.k
         cdef double *mean = &self.matched[0]
         cdef double value
-        for start in range(first, last, HEIGHT):
+        for at in range((last - first + HEIGHT - 1) // HEIGHT):
+            start = first + at * HEIGHT
             m = min(HEIGHT, last - start)
             self.matched[:m] = 0.0
             add_products(mean, &self.P[0, start], &self.scores[0, start], k, m, self.n)
@@ -153,8 +154,7 @@ cdef class SoftmaxSums:
 
         With u = (1, s) they are ``sum w (p_j [j = l] - p_j p_l) u_c u_d``, symmetric in classes and in places.
         """
-        cdef Py_ssize_t j, l, c, d, at, of, start, m, k = self.k
-        cdef Py_ssize_t row, column
+        cdef Py_ssize_t j, l, c, d, at, of, row, column, k = self.k
         cdef double value
         self._gather(first, last)
         at = 0
@@ -195,13 +195,14 @@ cdef class SoftmaxSums:
         """Set `grams`, a row a pair of classes, a column a pair of places in (1, s)."""
         cdef int k = self.k, n_pairs = k * (k + 1) // 2, n_products = (k + 1) * (k + 2) // 2, height = HEIGHT, m
         cdef double one = 1.0, beta = 0.0
-        cdef Py_ssize_t j, l, i, at, start
+        cdef Py_ssize_t j, l, i, at, turn, start
         if not self.has_room:
             self.has_room = True
             room = np.empty((n_pairs + n_products, HEIGHT))
             self.pairs, self.products = room[:n_pairs], room[n_pairs:]
             self.grams = np.empty((n_pairs, n_products))
-        for start in range(first, last, HEIGHT):
+        for turn in range((last - first + HEIGHT - 1) // HEIGHT):
+            start = first + turn * HEIGHT
             m = min(HEIGHT, last - start)
             at = 0
             for j in range(k):
