@@ -5,11 +5,13 @@ import numpy as np
 from cython cimport floating
 from libc.float cimport DBL_MIN, FLT_MIN
 from scipy.linalg.cython_blas cimport dtrmm, strmm
-from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri, spotrf, spotri, strtri
+from scipy.linalg.cython_lapack cimport dlauum, dpotrf, slauum, spotrf
 
 cdef enum:
     # Side of the squares that are mirrored while they are in the cache of the processor
     TILE = 32
+    # Side up to which triangles are inverted entry by entry
+    SMALL = 16
 
 
 def invert(floating[:, ::1] matrix, double pivot):
@@ -86,9 +88,10 @@ def given_told(
                 for q in range(p, r):
                     matrix[p * r + q] = K[rows[p], rows[q]]
                 matrix[p * r + p] += <floating> noise[rows[p], j]
-            ok = factorise(&matrix[0], r, pivot) and invert_triangle(&matrix[0], r)
+            ok = factorise(&matrix[0], r, pivot)
             if not ok:
                 break
+            invert_triangle(&matrix[0], r, r)
             total = 0.0
             if fit_intercept:
                 total = sum_columns(&matrix[0], &sums[0], r)
@@ -152,9 +155,10 @@ def given_inverse(
                 for q in range(o):
                     columns[p * o + q] = inverse[rows[p], others[q]]
             if o > 0:
-                ok = factorise(&matrix[0], o, 0.0) and invert_triangle(&matrix[0], o)
+                ok = factorise(&matrix[0], o, 0.0)
                 if not ok:
                     break
+                invert_triangle(&matrix[0], o, o)
                 if r > 0:
                     multiply_triangle(&matrix[0], &columns[0], o, r)
             total = 0.0
@@ -222,20 +226,47 @@ cdef bint factorise(floating *matrix, int n, double pivot) noexcept nogil:
 
 
 cdef void invert_factored(floating *factor, int n) noexcept nogil:
+    """Set the triangle of the inverse of a factorised matrix."""
     cdef int info = 0
+    invert_triangle(factor, n, n)
     if floating is double:
-        dpotri("L", &n, factor, &n, &info)
+        dlauum("L", &n, factor, &n, &info)
     else:
-        spotri("L", &n, factor, &n, &info)
+        slauum("L", &n, factor, &n, &info)
 
 
-cdef bint invert_triangle(floating *factor, int n) noexcept nogil:
-    cdef int info = 0
+cdef void invert_triangle(floating *triangle, int n, int width) noexcept nogil:
+    """Invert a triangle in place, by halves: LAPACK's way is several times slower than its products.
+
+    Its rows are `width` apart.
+    """
+    cdef int half = n // 2, rest = n - half
+    cdef floating *corner = triangle + half
+    cdef floating *last = triangle + half * (width + 1)
+    cdef floating plus = 1.0, minus = -1.0
+    cdef Py_ssize_t i, j, c
+    cdef floating value
+    cdef floating *column
+    if n <= SMALL:
+        for j in range(n - 1, -1, -1):
+            column = triangle + j * width
+            column[j] = 1.0 / column[j]
+            for i in range(n - 1, j, -1):
+                value = column[i]
+                for c in range(i + 1, n):
+                    column[c] += value * triangle[i * width + c]
+                column[i] = value * triangle[i * width + i]
+            for i in range(j + 1, n):
+                column[i] *= -column[j]
+        return
+    invert_triangle(triangle, half, width)
+    invert_triangle(last, rest, width)
     if floating is double:
-        dtrtri("L", "N", &n, factor, &n, &info)
+        dtrmm("L", "L", "N", "N", &rest, &half, &plus, last, &width, corner, &width)
+        dtrmm("R", "L", "N", "N", &rest, &half, &minus, triangle, &width, corner, &width)
     else:
-        strtri("L", "N", &n, factor, &n, &info)
-    return info == 0
+        strmm("L", "L", "N", "N", &rest, &half, &plus, last, &width, corner, &width)
+        strmm("R", "L", "N", "N", &rest, &half, &minus, triangle, &width, corner, &width)
 
 
 cdef void multiply_triangle(floating *triangle, floating *columns, int n, int m) noexcept nogil:
