@@ -211,7 +211,7 @@ class _Rows:
         return float(self.weights @ values) / self.total
 
     def judged(self) -> dict[str, tuple[Approach, Array]]:
-        """Fit the candidates, each from the one before; return how far they are, and the rows' losses over folds."""
+        """Fit the candidates, each from the one before; return where they are, and the rows' losses by folds."""
         n, k = self.problem.scores.shape
         judged: dict[str, tuple[Approach, Array]] = {}
         theta = np.ones(1)

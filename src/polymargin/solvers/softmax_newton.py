@@ -86,7 +86,7 @@ class _Point(NamedTuple):
 
 
 class Approach(NamedTuple):
-    """Where `approached` ended: a point near the solution, the points (folds, d) without each fold, and how to go on."""
+    """A point near the solution, points (folds, d) near those without each fold, and a Hessian to go on with."""
 
     theta: Array
     without: Array
