@@ -229,7 +229,8 @@ def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDA
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
     X, y = indexable(X, _check_y(y))
     check_labels("y", y)
-    check_classification_targets(y)
+    if y.dtype.kind not in "biuUS":  # integers and strings are classes
+        check_classification_targets(y)
     if sample_weight is None:
         return X, y, None
     weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
