@@ -69,6 +69,33 @@ cdef class SoftmaxSums:
         """Set the part of the gradient of the losses that some rows have."""
         self._pull(first, last, &gradient[0], gradient.shape[0])
 
+    def steps_without(
+        self, const Py_ssize_t[::1] edges, const double[::1] gradient, const double[:, ::1] H, double[:, ::1] steps
+    ):
+        """Set the steps (folds, d) to where the gradient without every fold would vanish; folds end at `edges`.
+
+        `gradient` and `H` are those of all rows. Return for every fold whether the Hessian without it is positive
+        definite; where it is not there is no step.
+        """
+        cdef Py_ssize_t fold, i, j, first = 0
+        cdef int size = H.shape[0], one = 1, info = 0
+        cdef double[:, ::1] rest = np.empty((size, size))
+        positive = np.ones(edges.shape[0], dtype=bool)
+        for fold in range(edges.shape[0]):
+            self._pull(first, edges[fold], &steps[fold, 0], size)
+            self.curvature(first, edges[fold], rest)
+            first = edges[fold]
+            for i in range(size):
+                steps[fold, i] -= gradient[i]
+                for j in range(size):
+                    rest[i, j] = H[i, j] - rest[i, j]
+            dpotrf("L", &size, &rest[0, 0], &size, &info)
+            if info == 0:
+                dpotrs("L", &size, &one, &rest[0, 0], &size, &steps[fold, 0], &size, &info)
+            else:
+                positive[fold] = False
+        return positive
+
     def curvature(self, Py_ssize_t first, Py_ssize_t last, double[:, ::1] H):
         """Set the second derivatives of the losses of some rows."""
         H[:, :] = 0.0

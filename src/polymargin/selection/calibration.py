@@ -169,9 +169,9 @@ def left_out_probabilities(
     P = np.empty_like(scores)
     if isinstance(fitted, SoftmaxMap):
         rows = _Rows(scores, labels, weights, folds, fitted.spread)
-        without = approached(rows.system, fitted.parameters, rows.folds, np.inf).without
-        for out, point in zip(rows.folds, without, strict=True):
-            P[rows.order[out]] = probabilities(point, rows.problem.scores[out])
+        without = approached(rows.system, fitted.parameters, rows.edges, np.inf).without
+        for first, last, point in zip([0, *rows.edges[:-1]], rows.edges, without, strict=True):
+            P[rows.order[first:last]] = probabilities(point, rows.problem.scores[first:last])
         return P
     for fold in np.unique(folds):
         rest = folds != fold
@@ -192,15 +192,14 @@ class _Rows:
     Attributes
     ----------
     order : (n,) where the rows came from.
-    folds : their places, fold by fold.
+    edges : where the folds end.
     problem, system : of the richest map; the others are special cases.
     """
 
     def __init__(
         self, scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp], spread: float | None = None
     ):
-        self.order, sizes = np.argsort(folds, kind="stable"), np.bincount(folds)
-        self.folds = [slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True) if size]
+        self.order, self.edges = np.argsort(folds, kind="stable"), np.cumsum(np.bincount(folds))
         self.labels, self.weights, self.total = labels[self.order], weights[self.order], float(weights.sum())
         self.spread = _spread(scores, weights) if spread is None else spread
         self.problem = _problem("matrix", scores[self.order] / self.spread, self.labels, self.weights)
@@ -219,8 +218,8 @@ class _Rows:
             if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
                 continue
             start = np.concatenate([theta, np.zeros(_size(method, k) - len(theta))])
-            found = approached(self.system, start, self.folds, JUDGING)
-            judged[method] = found, self.system.losses(found.without, self.folds, self.labels)
+            found = approached(self.system, start, self.edges, JUDGING)
+            judged[method] = found, self.system.losses(found.without, self.edges, self.labels)
             theta = found.theta
         return judged
 

@@ -59,17 +59,23 @@ class SoftmaxSystem:
         H.flat[:: size + 1] += self.ridge[:size]
         return _Hessian(H, first)
 
-    def without(self, rows: slice, here: "_Point", hessian: "_Hessian") -> Array:
-        """Return the point to which a step leads where the objective lacks some rows, given its derivatives."""
-        gradient, H = np.empty_like(here.gradient), np.empty_like(hessian.H)
-        self.sums.pulled(rows.start, rows.stop, gradient)
-        self.sums.curvature(rows.start, rows.stop, H)
-        np.subtract(hessian.H, H, out=H)
-        return _moved(here.theta, _Hessian(H, 0).step(here.gradient - gradient), 1.0)
+    def without(self, edges: NDArray[np.intp], here: "_Point", hessian: "_Hessian") -> Array:
+        """Return the points (folds, d) to which steps lead where the objective lacks a fold; folds end at `edges`."""
+        steps = np.empty((len(edges), len(here.theta)))
+        positive = self.sums.steps_without(edges, here.gradient, hessian.H, steps)
+        for fold in np.flatnonzero(~positive):
+            first, last = edges[fold - 1] if fold else 0, edges[fold]
+            gradient, H = np.empty_like(here.gradient), np.empty_like(hessian.H)
+            self.sums.pulled(first, last, gradient)
+            self.sums.curvature(first, last, H)
+            steps[fold] = _Hessian(hessian.H - H, 0).step(here.gradient - gradient)
+        points = here.theta + steps
+        points[:, 0] = np.maximum(points[:, 0], LEAST_SLOPE)
+        return points
 
-    def losses(self, points: Array, folds: list[slice], labels: NDArray[np.intp]) -> Array:
+    def losses(self, points: Array, edges: NDArray[np.intp], labels: NDArray[np.intp]) -> Array:
         """Return ``-log p`` of the rows' own classes, every fold by its own point."""
-        return self.sums.losses(points, np.array([fold.stop for fold in folds]), labels)
+        return self.sums.losses(points, edges, labels)
 
 
 class _Point(NamedTuple):
@@ -128,8 +134,8 @@ class SoftmaxNewton:
         return progress.finish(here.theta, problem.certify(here.theta))
 
 
-def approached(system: SoftmaxSystem, theta: Array, folds: list[slice], within: float) -> Approach:
-    """Return a point near the solution, and for every fold, rows that follow each other, one near that without it.
+def approached(system: SoftmaxSystem, theta: Array, edges: NDArray[np.intp], within: float) -> Approach:
+    """Return a point near the solution, and one near that without each fold; folds follow each other to `edges`.
 
     Newton steps are taken from `theta` until one promises to lower the objective by at most a part `within` of it.
     The Hessian is a sum over the rows: less that of a fold, the last one gives the fold a step of its own.
@@ -153,7 +159,7 @@ def approached(system: SoftmaxSystem, theta: Array, folds: list[slice], within: 
     if not is_fresh or not is_small:
         hessian = system.hessian(here.first_free, len(theta))
         step = hessian.step(here.gradient)
-    points = np.array([system.without(fold, here, hessian) for fold in folds])
+    points = system.without(edges, here, hessian)
     return Approach(_moved(here.theta, step, 1.0) if is_small else here.theta, points, hessian)
 
 

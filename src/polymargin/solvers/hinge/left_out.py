@@ -137,7 +137,7 @@ class _InverseSystem:
         self.inverse = _inverse(rounded, K, place, precision.pivot * scale)
         self.spread = self.inverse @ B.astype(precision.dtype, copy=False)
         # of low rank where all free multipliers are of few classes, whose rounding error must not be inverted
-        self.schur = np.linalg.pinv(B.T @ self.spread, rcond=precision.rank, hermitian=True)
+        self.schur = _pseudoinverse(B.T @ self.spread, precision.rank)
 
     def answers(
         self, own: "_Own", K_free: NDArray, direction: NDArray[np.float64], lost: NDArray[np.float64]
@@ -332,6 +332,14 @@ def _changes_by_class(removals: _Removals) -> NDArray[np.float64] | None:
 def _intercept_basis(problem: HingeProblem) -> NDArray[np.float64]:
     k = problem.losses.n_classes
     return zero_sum_basis(k) if problem.fit_intercept else np.zeros((k, 0))
+
+
+def _pseudoinverse(matrix: NDArray, rank: float) -> NDArray[np.float64]:
+    """Return the pseudoinverse of a symmetric matrix, eigenvalues below a part `rank` of the largest being zero."""
+    values, vectors = np.linalg.eigh(matrix.astype(np.float64, copy=False))
+    sizes = np.abs(values)
+    told = sizes > rank * sizes.max(initial=0.0)
+    return (vectors[:, told] / values[told]) @ vectors[:, told].T
 
 
 def _inverses(blocks: NDArray, tiny: float) -> NDArray:
