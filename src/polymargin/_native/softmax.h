@@ -68,20 +68,19 @@ static void set_residual(double *restrict out, const double *restrict p, const d
         for (ptrdiff_t i = 0; i < n; i++) out[j * n + i] = w[i] * (p[j * n + i] - t[j * n + i]);
 }
 
-/* out = factor * a * b * w for m rows */
+/* out = a b, and out = a b c */
 POLYMARGIN_CLONES
-static void multiply(double *restrict out, double factor, const double *restrict a, const double *restrict b,
-                     const double *restrict w, ptrdiff_t m) {
-    for (ptrdiff_t i = 0; i < m; i++) out[i] = factor * a[i] * b[i] * w[i];
-}
-
-/* out = a * b */
-POLYMARGIN_CLONES
-static void multiply_two(double *restrict out, const double *restrict a, const double *restrict b, ptrdiff_t m) {
+static void multiply(double *restrict out, const double *a, const double *b, ptrdiff_t m) {
     for (ptrdiff_t i = 0; i < m; i++) out[i] = a[i] * b[i];
 }
 
-/* the sum of a, and of a b c */
+POLYMARGIN_CLONES
+static void multiply_three(double *restrict out, const double *restrict a, const double *b, const double *c,
+                           ptrdiff_t m) {
+    for (ptrdiff_t i = 0; i < m; i++) out[i] = a[i] * b[i] * c[i];
+}
+
+/* the sum of a */
 POLYMARGIN_CLONES
 static double total(const double *restrict a, ptrdiff_t m) {
     double sum = 0.0;

@@ -16,8 +16,8 @@ cdef extern from "softmax.h" nogil:
     void add_products(double *out, const double *t, const double *z, Py_ssize_t k, Py_ssize_t m, Py_ssize_t width)
     void normalise(double *e, double *sums, double *inverse, Py_ssize_t k, Py_ssize_t n)
     void set_residual(double *out, const double *p, const double *t, const double *w, Py_ssize_t k, Py_ssize_t n)
-    void multiply(double *out, double factor, const double *a, const double *b, const double *w, Py_ssize_t m)
-    void multiply_two(double *out, const double *a, const double *b, Py_ssize_t m)
+    void multiply(double *out, const double *a, const double *b, Py_ssize_t m)
+    void multiply_three(double *out, const double *a, const double *b, const double *c, Py_ssize_t m)
     double total(const double *a, Py_ssize_t m)
 
 cdef enum:
@@ -128,17 +128,20 @@ cdef class SoftmaxSums:
         if m <= 0:
             return
         if has_matrix:
-            dgemm("N", "N", &m, &k, &k, &one, <double *> &self.scores[0, first], &n, <double *> theta + 1 + k, &k,
-                  &zero, &self.P[0, first], &n)
-        set_logits(&self.P[0, first], &self.scores[0, first], theta[0], theta + 1 if size > 1 else NULL, has_matrix,
-                   k, m, n)
+            dgemm("N", "N", &m, &k, &k, &one, <double *> &self.scores[0, first], &n, <double *> theta + 1 + k,
+                  &k, &zero, &self.P[0, first], &n)
+        set_logits(&self.P[0, first], &self.scores[0, first], theta[0], theta + 1 if size > 1 else NULL,
+                   has_matrix, k, m, n)
 
     cdef void _pull(self, Py_ssize_t first, Py_ssize_t last, double *gradient, Py_ssize_t size) noexcept:
         """Set the gradient in theta of ``<residual, z(theta)>``."""
         cdef int m = last - first, k = self.k, n = self.n
         cdef double one = 1.0, zero = 0.0
         cdef Py_ssize_t j
-        gradient[0] = 0.0
+        for j in range(size):
+            gradient[j] = 0.0
+        if m <= 0:
+            return
         for j in range(k):
             gradient[0] += inner(&self.residual[j, first], &self.scores[j, first], m)
             if size > 1:
@@ -149,58 +152,56 @@ cdef class SoftmaxSums:
 
     cdef void _curve_slope_and_offsets(self, Py_ssize_t first, Py_ssize_t last, double[:, ::1] H) noexcept:
         """Add covariances of ``(s, identity)`` under p, summed over rows."""
-        cdef Py_ssize_t j, l, at, start, m, k = self.k
-        cdef double *mean = &self.matched[0]
-        cdef double value
-        for at in range((last - first + HEIGHT - 1) // HEIGHT):
-            start = first + at * HEIGHT
+        cdef Py_ssize_t i, j, other, turn, start, m, k = self.k
+        cdef bint has_offsets = H.shape[0] > 1
+        cdef double deviation
+        for turn in range((last - first + HEIGHT - 1) // HEIGHT):
+            start = first + turn * HEIGHT
             m = min(HEIGHT, last - start)
-            self.matched[:m] = 0.0
-            add_products(mean, &self.P[0, start], &self.scores[0, start], k, m, self.n)
+            self.matched[:m] = 0.0  # the means of the scores under p
+            add_products(&self.matched[0], &self.P[0, start], &self.scores[0, start], k, m, self.n)
             for j in range(k):
-                multiply_two(&self.some[0], &self.P[j, start], &self.weights[start], m)
-                value = 0.0
-                for l in range(m):
-                    self.some[l] *= self.scores[j, start + l] - mean[l]
-                    value += self.some[l] * (self.scores[j, start + l] - mean[l])
-                H[0, 0] += value
-                if H.shape[0] > 1:
-                    H[0, 1 + j] += total(&self.some[0], m)
-                    multiply_two(&self.some[0], &self.P[j, start], &self.weights[start], m)
+                multiply(&self.some[0], &self.weights[start], &self.P[j, start], m)
+                for i in range(m):
+                    deviation = self.scores[j, start + i] - self.matched[i]
+                    H[0, 0] += self.some[i] * deviation * deviation
+                    if has_offsets:
+                        H[0, 1 + j] += self.some[i] * deviation
+                if has_offsets:
                     H[1 + j, 1 + j] += total(&self.some[0], m)
-                    for l in range(j + 1):
-                        H[1 + j, 1 + l] -= inner(&self.some[0], &self.P[l, start], m)
-        if H.shape[0] > 1:
+                    for other in range(j + 1):
+                        H[1 + j, 1 + other] -= inner(&self.some[0], &self.P[other, start], m)
+        if has_offsets:
             for j in range(k):
                 H[1 + j, 0] = H[0, 1 + j]
-                for l in range(j):
-                    H[1 + l, 1 + j] = H[1 + j, 1 + l]
+                for other in range(j):
+                    H[1 + other, 1 + j] = H[1 + j, 1 + other]
 
     cdef int _curve_everything(self, Py_ssize_t first, Py_ssize_t last, double[:, ::1] H) except -1:
         """Set second derivatives in all of ``(a, b, M)``; those in the slope are M's along the identity.
 
-        With u = (1, s) they are ``sum w (p_j [j = l] - p_j p_l) u_c u_d``, symmetric in classes and in places.
+        With u = (1, s) they are ``sum w (p_j [j = m] - p_j p_m) u_c u_d``, symmetric in classes and in places.
         """
-        cdef Py_ssize_t j, l, c, d, at, of, row, column, k = self.k
+        cdef Py_ssize_t j, other, c, d, at, of, row, column, k = self.k
         cdef double value
         self._gather(first, last)
         at = 0
         for j in range(k):
-            for l in range(j + 1):
-                H[1 + j, 1 + l] = self.grams[at, 0]
-                H[1 + l, 1 + j] = self.grams[at, 0]
+            for other in range(j + 1):
+                H[1 + j, 1 + other] = self.grams[at, 0]
+                H[1 + other, 1 + j] = self.grams[at, 0]
                 of = 1
                 for c in range(k):
                     value = self.grams[at, of]
                     of += 1
-                    H[1 + k + j * k + c, 1 + l] = value
-                    H[1 + l, 1 + k + j * k + c] = value
-                    H[1 + k + l * k + c, 1 + j] = value
-                    H[1 + j, 1 + k + l * k + c] = value
+                    H[1 + k + j * k + c, 1 + other] = value
+                    H[1 + other, 1 + k + j * k + c] = value
+                    H[1 + k + other * k + c, 1 + j] = value
+                    H[1 + j, 1 + k + other * k + c] = value
                     for d in range(c + 1):
                         value = self.grams[at, of]
                         of += 1
-                        row, column = 1 + k + j * k, 1 + k + l * k
+                        row, column = 1 + k + j * k, 1 + k + other * k
                         H[row + c, column + d] = value
                         H[row + d, column + c] = value
                         H[column + c, row + d] = value
@@ -221,8 +222,8 @@ cdef class SoftmaxSums:
     cdef int _gather(self, Py_ssize_t first, Py_ssize_t last) except -1:
         """Set `grams`, a row a pair of classes, a column a pair of places in (1, s)."""
         cdef int k = self.k, n_pairs = k * (k + 1) // 2, n_products = (k + 1) * (k + 2) // 2, height = HEIGHT, m
-        cdef double one = 1.0, beta = 0.0
-        cdef Py_ssize_t j, l, i, at, turn, start
+        cdef double minus = -1.0, beta = 0.0
+        cdef Py_ssize_t j, other, i, at, turn, start
         if not self.has_room:
             self.has_room = True
             room = np.empty((n_pairs + n_products, HEIGHT))
@@ -233,11 +234,12 @@ cdef class SoftmaxSums:
             m = min(HEIGHT, last - start)
             at = 0
             for j in range(k):
-                for l in range(j + 1):
-                    multiply(&self.pairs[at, 0], -1.0, &self.P[j, start], &self.P[l, start], &self.weights[start], m)
+                for other in range(j + 1):
+                    multiply_three(&self.pairs[at, 0], &self.weights[start], &self.P[j, start],
+                                   &self.P[other, start], m)
                     at += 1
                 for i in range(m):
-                    self.pairs[at - 1, i] += self.weights[start + i] * self.P[j, start + i]
+                    self.pairs[at - 1, i] -= self.weights[start + i] * self.P[j, start + i]
             for i in range(m):
                 self.products[0, i] = 1.0
             at = 1
@@ -245,10 +247,10 @@ cdef class SoftmaxSums:
                 for i in range(m):
                     self.products[at, i] = self.scores[j, start + i]
                 at += 1
-                for l in range(j + 1):
-                    multiply_two(&self.products[at, 0], &self.scores[j, start], &self.scores[l, start], m)
+                for other in range(j + 1):
+                    multiply(&self.products[at, 0], &self.scores[j, start], &self.scores[other, start], m)
                     at += 1
-            dgemm("T", "N", &n_products, &n_pairs, &m, &one, &self.products[0, 0], &height, &self.pairs[0, 0],
+            dgemm("T", "N", &n_products, &n_pairs, &m, &minus, &self.products[0, 0], &height, &self.pairs[0, 0],
                   &height, &beta, &self.grams[0, 0], &n_products)
             beta = 1.0
         return 0

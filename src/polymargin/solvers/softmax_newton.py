@@ -60,7 +60,7 @@ class SoftmaxSystem:
         return _Hessian(H, first)
 
     def without(self, edges: NDArray[np.intp], here: "_Point", hessian: "_Hessian") -> Array:
-        """Return the points (folds, d) to which steps lead where the objective lacks a fold; folds end at `edges`."""
+        """Return the points (folds, d) to which steps lead where a fold is missing; folds end at `edges`."""
         steps = np.empty((len(edges), len(here.theta)))
         positive = self.sums.steps_without(edges, here.gradient, hessian.H, steps)
         for fold in np.flatnonzero(~positive):

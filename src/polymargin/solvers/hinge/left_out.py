@@ -241,11 +241,11 @@ def _changes_at_once(removals: _Removals) -> NDArray[np.float64] | None:
         return None
     owner, lost = removals.owner, removals.lost
     change = problem.gram.diagonal()[support, None] * lost
-    rounded = direction.astype(precision.dtype)
+    rounded: NDArray = direction.astype(precision.dtype)
     height = max(1, removals.tuning.entries_at_a_time // max(1, len(owner)))
     for first in range(0, len(support), height):
         rows, own = slice(first, first + height), slice(*np.searchsorted(owner, (first, first + height)))
-        K_free = problem.gram.block(support[rows], removals.example).astype(precision.dtype, copy=False)
+        K_free: NDArray = problem.gram.block(support[rows], removals.example).astype(precision.dtype, copy=False)
         step, shift = inverse.answers(_Own(own, owner[own] - first), K_free, direction, lost[rows])
         change[rows] += shift @ inverse.basis.T - (K_free * step) @ rounded
     return change
@@ -335,7 +335,7 @@ def _intercept_basis(problem: HingeProblem) -> NDArray[np.float64]:
 
 
 def _pseudoinverse(matrix: NDArray, rank: float) -> NDArray[np.float64]:
-    """Return the pseudoinverse of a symmetric matrix, eigenvalues below a part `rank` of the largest being zero."""
+    """Return the pseudoinverse of a symmetric matrix; eigenvalues up to a part `rank` of the largest are zero."""
     values, vectors = np.linalg.eigh(matrix.astype(np.float64, copy=False))
     sizes = np.abs(values)
     told = sizes > rank * sizes.max(initial=0.0)
