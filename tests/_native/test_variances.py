@@ -1,9 +1,11 @@
 """Inverses, and variances of scores given others, against their definitions."""
 
+import itertools
+
 import numpy as np
 import pytest
 
-from polymargin._native.variances import given_inverse, given_told, invert, weigh
+from polymargin._native.variances import given_inverse, given_told, invert, make_up, pin, weigh
 from polymargin.gram import Kernel
 
 DIGITS = {np.float32: 2e-4, np.float64: 1e-9}
@@ -91,3 +93,42 @@ def test_only_what_is_asked_is_set_and_a_class_of_which_nothing_is_told_keeps_it
 def test_a_pivot_that_is_too_low_is_told():
     told = np.ones((4, 1), dtype=np.uint8)
     assert not given_told(np.ones((4, 4)), told, told, np.full((4, 1), 1e-6), 1e-4, True, np.empty((4, 1)))
+
+
+EDGES = np.array([0, 1, 1, 4, 6, 6])
+
+
+def test_own_multipliers_make_up_for_what_they_can():
+    rng = np.random.default_rng(0)
+    direction, lost, steps = rng.normal(size=(6, 4)), rng.normal(size=(5, 4)), np.empty(6)
+    rest = lost.copy()
+    make_up(direction, EDGES, rest, steps)
+    for i, own in enumerate(itertools.starmap(slice, itertools.pairwise(EDGES))):
+        expected = np.linalg.lstsq(direction[own].T, lost[i], rcond=None)[0]
+        np.testing.assert_allclose(steps[own], expected, atol=1e-10)
+        np.testing.assert_allclose(rest[i], lost[i] - expected @ direction[own], atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", DIGITS)
+def test_pinned_multipliers_do_not_move(dtype):
+    rng = np.random.default_rng(1)
+    inverse, spread = positive(6, dtype), rng.normal(size=(6, 2))
+    pulled, start = 1e-2 * spread, rng.normal(size=(5, 6)).astype(dtype)
+    step, pull = start.copy(), np.zeros((5, 2))
+    assert not pin(inverse, spread, pulled, EDGES, step, pull)
+    moved = step - pull @ spread.T
+    answer = inverse - pulled @ spread.T
+    for i, own in enumerate(itertools.starmap(slice, itertools.pairwise(EDGES))):
+        np.testing.assert_allclose(moved[i, own], 0.0, atol=10 * DIGITS[dtype])
+        forces = -np.linalg.solve(answer[own, own], start[i, own])
+        np.testing.assert_allclose(moved[i], start[i] + forces @ answer[own], atol=100 * DIGITS[dtype])
+
+
+def test_rows_whose_own_answers_are_singular_are_told_and_left_alone():
+    inverse = positive(6, np.float64)
+    inverse[3] = inverse[2]
+    inverse[:, 3] = inverse[:, 2]
+    nothing, step = np.zeros((6, 1)), np.ones((5, 6))
+    assert pin(inverse, nothing, nothing, EDGES, step, np.zeros((5, 1))) == [2]
+    np.testing.assert_array_equal(step[2], 1.0)
+    assert (step[0] != 1.0).any()

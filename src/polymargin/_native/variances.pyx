@@ -1,9 +1,10 @@
-"""Variances of scores given others, and inverses of kernel matrices: for the scores of left-out rows."""
+"""For the scores of left-out rows: inverses, variances of scores given others, and multipliers that are pinned."""
 
 import numpy as np
 
 from cython cimport floating
 from libc.float cimport DBL_MIN, FLT_MIN
+from libc.math cimport sqrt
 from scipy.linalg.cython_blas cimport dtrmm, strmm
 from scipy.linalg.cython_lapack cimport dlauum, dpotrf, slauum, spotrf
 
@@ -182,6 +183,106 @@ def given_inverse(
                     value += squared(1.0 + dot(&matrix[p * o + p], &seen[p], o - p)) / total
                 found[others[p], j] = value - ridge
     return ok
+
+
+def make_up(
+    const double[:, ::1] direction, const Py_ssize_t[::1] edges, double[:, ::1] lost, double[::1] steps
+):
+    """Set the steps by which the own multipliers of every row make up for what it loses.
+
+    What they cannot make up for is left of `lost`. Those of row i go from edges[i] to edges[i + 1]; their
+    directions are independent.
+    """
+    cdef Py_ssize_t i, a, b, j, r, first, k = direction.shape[1]
+    cdef double[::1] block = np.empty(most_between(edges) ** 2 + 1)
+    for i in range(lost.shape[0]):
+        first, r = edges[i], edges[i + 1] - edges[i]
+        for a in range(r):
+            steps[first + a] = dot(&direction[first + a, 0], &lost[i, 0], k)
+            for b in range(a + 1):
+                block[a * r + b] = dot(&direction[first + a, 0], &direction[first + b, 0], k)
+        if not solve_small(&block[0], &steps[first] if r else NULL, r, 0.0):
+            raise np.linalg.LinAlgError("Directions of free multipliers of a row depend on each other.")
+        for a in range(r):
+            for j in range(k):
+                lost[i, j] -= steps[first + a] * direction[first + a, j]
+
+
+def pin(
+    const floating[:, ::1] inverse,
+    const double[:, ::1] spread,
+    const double[:, ::1] pulled,
+    const Py_ssize_t[::1] edges,
+    floating[:, ::1] step,
+    double[:, ::1] pull,
+):
+    """Add to every row's `step` (n, m) the answer to forces that keep its own multipliers where they are.
+
+    Multipliers answer forces by ``inverse - pulled spread'``, of which the second part is left to do: `pull`
+    (n, q) are the forces times `pulled`. Those of row i go from edges[i] to edges[i + 1]. Return the rows whose
+    own answers are singular to rounding, with which nothing is done.
+    """
+    cdef Py_ssize_t i, a, b, c, r, first, m = inverse.shape[0], q = spread.shape[1]
+    cdef Py_ssize_t most = most_between(edges)
+    cdef double[::1] block = np.empty(most * most + 1), force = np.empty(most + 1)
+    cdef double rounding = np.finfo(np.float64 if floating is double else np.float32).eps
+    cdef floating factor
+    singular = []
+    for i in range(step.shape[0]):
+        first, r = edges[i], edges[i + 1] - edges[i]
+        for a in range(r):
+            force[a] = -step[i, first + a]
+            for b in range(a + 1):
+                block[a * r + b] = inverse[first + a, first + b]
+                for c in range(q):
+                    block[a * r + b] -= pulled[first + a, c] * spread[first + b, c]
+        if not solve_small(&block[0], &force[0], r, r * rounding):
+            singular.append(i)
+            continue
+        for a in range(r):
+            factor = <floating> force[a]
+            for b in range(m):
+                step[i, b] += factor * inverse[first + a, b]
+            for c in range(q):
+                pull[i, c] += force[a] * pulled[first + a, c]
+    return singular
+
+
+cdef Py_ssize_t most_between(const Py_ssize_t[::1] edges):
+    cdef Py_ssize_t i, most = 0
+    for i in range(edges.shape[0] - 1):
+        most = max(most, edges[i + 1] - edges[i])
+    return most
+
+
+cdef bint solve_small(double *block, double *right, Py_ssize_t n, double least) noexcept nogil:
+    """Solve a positive definite system, of which the lower triangle is meant, in place.
+
+    Tell whether all pivots are more than a part `least` of the largest entry of the diagonal.
+    """
+    cdef Py_ssize_t i, j, c
+    cdef double value, largest = 0.0
+    for i in range(n):
+        largest = max(largest, block[i * n + i])
+    for j in range(n):
+        for i in range(j, n):
+            value = block[i * n + j]
+            for c in range(j):
+                value -= block[i * n + c] * block[j * n + c]
+            if i > j:
+                block[i * n + j] = value / block[j * n + j]
+            elif value > least * largest:
+                block[j * n + j] = sqrt(value)
+            else:
+                return False
+        right[j] /= block[j * n + j]
+        for i in range(j + 1, n):
+            right[i] -= block[i * n + j] * right[j]
+    for j in range(n - 1, -1, -1):
+        for i in range(j + 1, n):
+            right[j] -= block[i * n + j] * right[i]
+        right[j] /= block[j * n + j]
+    return True
 
 
 def largest_product(const unsigned char[:, ::1] told, const unsigned char[:, ::1] asked):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native.variances import invert, weigh
+from polymargin._native.variances import invert, make_up, pin, weigh
 from polymargin.coding import zero_sum_basis
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
@@ -140,15 +140,15 @@ class _InverseSystem:
         self.schur = _pseudoinverse(B.T @ self.spread, precision.rank)
 
     def answers(
-        self, own: "_Own", K_free: NDArray, direction: NDArray[np.float64], lost: NDArray[np.float64]
+        self, edges: NDArray[np.intp], K_free: NDArray, direction: NDArray[np.float64], lost: NDArray[np.float64]
     ) -> tuple[NDArray, NDArray[np.float64]]:
         """Return the moves of the free multipliers and of the intercepts when rows leave, a row each.
 
-        A row's own free multipliers could make up by themselves for what they lose, and move nothing else: to be
-        solved for is what is lost at bounds.
+        The own free multipliers of a row, those between its two `edges`, could make up by themselves for what they
+        lose, and move nothing else: to be solved for is what is lost at bounds.
         """
-        parts = own.parts(direction[own.at], lost)
-        rest = lost - own.sums(parts[:, None] * direction[own.at], len(lost))
+        rest, parts = lost.copy(), np.zeros(len(direction))
+        make_up(direction, edges, rest, parts)
         solved = np.flatnonzero(np.abs(rest).max(axis=1) > ROUNDING * np.abs(lost).max(axis=1))
         step = np.zeros(K_free.shape, dtype=self.inverse.dtype)
         shift = np.zeros((len(lost), self.basis.shape[1]))
@@ -156,8 +156,9 @@ class _InverseSystem:
         margins = (rest[solved] @ direction.T).astype(self.inverse.dtype, copy=False)
         margins *= K_free.take(solved, axis=0)
         step[solved], shift[solved] = self._solve(margins, rest[solved] @ self.basis)
-        step[own.owner, np.arange(own.at.start, own.at.stop)] += parts
-        return self._without_own(own, step, shift)
+        own = np.arange(edges[0], edges[-1])
+        step[np.repeat(np.arange(len(lost)), np.diff(edges)), own] += parts[own]
+        return self._without_own(edges, step, shift)
 
     def _solve(self, margins: NDArray, sums: NDArray[np.float64]) -> tuple[NDArray, NDArray[np.float64]]:
         """Solve for t and beta, one row per right-hand side."""
@@ -166,65 +167,19 @@ class _InverseSystem:
         return margins @ self.inverse + shift.astype(margins.dtype, copy=False) @ self.spread.T, shift
 
     def _without_own(
-        self, own: "_Own", step: NDArray, shift: NDArray[np.float64]
+        self, edges: NDArray[np.intp], step: NDArray, shift: NDArray[np.float64]
     ) -> tuple[NDArray, NDArray[np.float64]]:
         """Correct the solutions so that the rows' own multipliers do not move; their margins may."""
-        spread = self.spread[own.at].astype(np.float64)
-        pulled = spread @ self.schur
-        for rows, some in own.groups:
-            pinned = own.at.start + some
-            blocks = self.inverse[pinned[:, :, None], pinned[:, None, :]] - np.einsum(
-                "cab,cdb->cad", pulled[some], spread[some]
-            )
-            inverses = _inverses(blocks, some.shape[1] * np.finfo(step.dtype).eps)
-            forces = -np.einsum("cab,cb->ca", inverses, step[rows[:, None], pinned]).astype(step.dtype)
-            pull = np.einsum("ca,cab->cb", forces, pulled[some])
-            moved = -pull.astype(step.dtype) @ self.spread.T
-            for each, force in zip(pinned.T, forces.T, strict=True):
-                moved += force[:, None] * self.inverse.take(each, axis=0)
-            step[rows] += moved
-            shift[rows] -= pull
-        return step, shift
-
-
-class _Own:
-    """Free multipliers of the rows that leave.
-
-    Attributes
-    ----------
-    at : the m multipliers, which follow each other.
-    owner : (m,) their rows, sorted.
-    groups : rows with as many multipliers, (c,), and the places of these among the m, (c, size).
-    """
-
-    def __init__(self, at: slice, owner: NDArray[np.intp]):
-        self.at, self.owner = at, owner
-        counts = np.bincount(owner)
-        first = np.cumsum(counts) - counts
-        self.groups = [
-            (rows, first[rows, None] + np.arange(size))
-            for size in np.unique(counts[counts > 0])
-            for rows in (np.flatnonzero(counts == size),)
-        ]
-
-    def sums(self, values: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-        """Return the sums of the multipliers' values (m, k) by rows."""
-        found = np.zeros((n_rows, values.shape[1]))
-        for rows, some in self.groups:
-            found[rows] = values[some].sum(axis=1)
-        return found
-
-    def parts(self, direction: NDArray[np.float64], lost: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the steps of the multipliers that make up as much of what their rows lose as they can."""
-        steps = np.zeros(len(self.owner))
-        for rows, some in self.groups:
-            D = direction[some]
-            right = np.einsum("cak,ck->ca", D, lost[rows])
-            if some.shape[1] == 1:
-                steps[some] = right / np.einsum("cak,cak->ca", D, D)
-            else:
-                steps[some] = np.linalg.solve(D @ D.transpose(0, 2, 1), right[:, :, None])[:, :, 0]
-        return steps
+        spread = self.spread.astype(np.float64, copy=False)
+        pulled, pull = spread @ self.schur, np.zeros_like(shift)
+        for row in pin(self.inverse, spread, pulled, edges, step, pull):
+            own = slice(edges[row], edges[row + 1])
+            answer = self.inverse[own, own] - pulled[own] @ spread[own].T
+            forces = -_pseudoinverse(answer, len(answer) * np.finfo(step.dtype).eps) @ step[row, own]
+            step[row] += forces @ self.inverse[own]
+            pull[row] = forces @ pulled[own]
+        step -= pull.astype(step.dtype, copy=False) @ self.spread.T
+        return step, shift - pull
 
 
 def _changes_at_once(removals: _Removals) -> NDArray[np.float64] | None:
@@ -239,14 +194,15 @@ def _changes_at_once(removals: _Removals) -> NDArray[np.float64] | None:
             break
     else:
         return None
-    owner, lost = removals.owner, removals.lost
+    lost = removals.lost
+    edges = np.searchsorted(removals.example, np.append(support, problem.gram.n))
     change = problem.gram.diagonal()[support, None] * lost
     rounded: NDArray = direction.astype(precision.dtype)
-    height = max(1, removals.tuning.entries_at_a_time // max(1, len(owner)))
+    height = max(1, removals.tuning.entries_at_a_time // max(1, len(direction)))
     for first in range(0, len(support), height):
-        rows, own = slice(first, first + height), slice(*np.searchsorted(owner, (first, first + height)))
+        rows = slice(first, first + height)
         K_free: NDArray = problem.gram.block(support[rows], removals.example).astype(precision.dtype, copy=False)
-        step, shift = inverse.answers(_Own(own, owner[own] - first), K_free, direction, lost[rows])
+        step, shift = inverse.answers(edges[first : first + height + 1], K_free, direction, lost[rows])
         change[rows] += shift @ inverse.basis.T - (K_free * step) @ rounded
     return change
 
@@ -340,13 +296,6 @@ def _pseudoinverse(matrix: NDArray, rank: float) -> NDArray[np.float64]:
     sizes = np.abs(values)
     told = sizes > rank * sizes.max(initial=0.0)
     return (vectors[:, told] / values[told]) @ vectors[:, told].T
-
-
-def _inverses(blocks: NDArray, tiny: float) -> NDArray:
-    """Return the pseudoinverses of many small symmetric matrices; most are single numbers."""
-    if blocks.shape[1] == 1:
-        return np.divide(1.0, blocks, out=np.zeros_like(blocks), where=blocks != 0.0)
-    return np.linalg.pinv(blocks, rcond=tiny, hermitian=True)
 
 
 def _inverse(direction: NDArray, K: NDArray[np.float64], place: NDArray[np.intp], pivot: float) -> NDArray:
