@@ -28,7 +28,6 @@ from sklearn.svm import SVC
 from benchmarks.common import Goals, Kept, Table, markdown_option, real_data, write_tables
 from polymargin import MulticategorySVC, ProbabilityClassifier
 from polymargin.selection.calibration import CANDIDATES, JUDGING_FOLDS, choose_map, fit_map
-from polymargin.selection.left_out import deal, smallest_class
 
 DATA_SETS = (
     "waveform", "vehicle", "satimage", "segment", "pendigits", "letter", "usps", "vowel", "glass", "wine", "iris",
@@ -124,7 +123,7 @@ def over_fit(model: ProbabilityClassifier, X: np.ndarray, labels: np.ndarray) ->
 def of_maps(model: ProbabilityClassifier, X: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Return the log loss of every map of the left-out scores, and of the simplest one that is as good as any."""
     rows, scores = model.left_out_.merged(), model.estimator_.decision_function(X)
-    folds = deal(rows.groups, rows.labels, min(JUDGING_FOLDS, smallest_class(rows.groups, rows.labels)))
+    folds = rows.folds(JUDGING_FOLDS)
     choice = choose_map(rows.scores, rows.labels, rows.weights, folds)
     maps = {method: fit_map(method, rows.scores, rows.labels, rows.weights) for method in CANDIDATES}
     losses = {method: measures(found.probabilities(scores), labels)["log loss"] for method, found in maps.items()}

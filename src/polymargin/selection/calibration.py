@@ -289,7 +289,8 @@ def _fit_isotonic(scores: Array, labels: Labels, weights: Array) -> IsotonicMap:
 def _spread(scores: Array, weights: Array, *, between_classes: bool = True) -> float:
     """Return the typical size of score differences; one where all scores are equal."""
     centre = scores.mean(axis=1, keepdims=True) if between_classes else np.average(scores, axis=0, weights=weights)
-    spread = float(np.sqrt(np.average(((scores - centre) ** 2).mean(axis=1), weights=weights)))
+    squares = np.einsum("ij,ij->i", scores - centre, scores - centre)
+    spread = float(np.sqrt((weights @ squares) / (weights.sum() * scores.shape[1])))
     return spread if spread > 0.0 else 1.0
 
 

@@ -146,7 +146,9 @@ def approached(system: SoftmaxSystem, theta: Array, edges: NDArray[np.intp], wit
     for _ in range(DEFAULTS.most):
         step = hessian.step(here.gradient)
         promised = -0.5 * float(here.gradient @ step)
-        if not is_fresh and (hessian.first != here.first_free or promised > DEFAULTS.kept * last):
+        # a single second derivative costs less than the steps that it saves
+        is_kept = len(theta) > 1 and hessian.first == here.first_free and promised <= DEFAULTS.kept * last
+        if not (is_fresh or is_kept):
             hessian, is_fresh = system.hessian(here.first_free, len(theta)), True
             continue
         last, is_small = promised, promised <= within * max(1.0, abs(here.value))
