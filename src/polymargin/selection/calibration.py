@@ -156,7 +156,7 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
 
     as_good = tuple(filter(is_as_good, means))
     method = as_good[-1]
-    return Choice(method, rows.finished(method, judged[method][0]), means, as_good)
+    return Choice(method, rows.finished(judged[method][0]), means, as_good)
 
 
 def left_out_probabilities(
@@ -223,7 +223,7 @@ class _Rows:
             theta = found.theta
         return judged
 
-    def finished(self, method: str, found: Approach) -> SoftmaxMap:
+    def finished(self, found: Approach) -> SoftmaxMap:
         """Take the fit of a map to its end."""
         problem = replace(self.problem, ridge=self.problem.ridge[: len(found.theta)])
         solution = SoftmaxNewton().solve(
