@@ -39,7 +39,7 @@ def tumours(genes: tuple[int, ...]) -> list[Table]:
     table = Table(("genes", "C", "gamma", "threshold", "foreign", "others", "wrong", "wrong, accepted"), width=16)
     for count in genes:
         chosen = SelectKBest(f_classif, k=count).fit(X, y)
-        search = MarginSearch(criterion="loo").fit(chosen.transform(X), y)
+        search = MarginSearch(criterion="loo", exhaustive=True).fit(chosen.transform(X), y)
         model = RejectOptionClassifier(MulticategorySVC(**search.best_params_)).fit(chosen.transform(X), y)
         rows = chosen.transform(standardize_arrays(test["X"]))
         rejected = model.predict(rows) == model.reject_label_

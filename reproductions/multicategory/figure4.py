@@ -35,7 +35,8 @@ def _chosen(X: np.ndarray, y: np.ndarray, context: Context) -> MulticategorySVC:
     scale = 1.0 / (X.shape[1] * X.var())
     Cs = [10.0] if context.quick else 2.0 ** np.arange(-4, 11, 2)
     gammas = scale * (1.0 if context.quick else 2.0) ** np.arange(-6 if not context.quick else 0, 1)
-    return MarginSearch(MulticategorySVC(), Cs=Cs, gammas=gammas, criterion="loo").fit(X, y).best_estimator_
+    search = MarginSearch(MulticategorySVC(), Cs=Cs, gammas=gammas, criterion="loo", exhaustive=True)
+    return search.fit(X, y).best_estimator_
 
 
 def repetition(context: Context) -> Mapping[Key, float]:

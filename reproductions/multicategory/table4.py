@@ -73,7 +73,7 @@ def _with_all_genes(
         with warnings.catch_warnings():
             # Kernels of arrays are near to singular, which GACV warns of; the paper took no notice.
             warnings.simplefilter("ignore", UserWarning)
-            chosen = MarginSearch(criterion=criterion).fit(F, y)
+            chosen = MarginSearch(criterion=criterion, exhaustive=True).fit(F, y)
         values[label, TEST] = float(np.sum(chosen.predict(F_test) != y_test))
     return values
 

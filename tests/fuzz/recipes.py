@@ -97,7 +97,7 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "MarginSearch": {
         **GRID, "criterion": ("'cost'", "'loo'", "'gacv'", "'loo_exact'", *FOLDS),
-        "search_tol": ("1e-3", "'auto'", "None"), "exhaustive": ("False", "True"),
+        "search_tol": ("1e-3", "'auto'", "None"), "exhaustive": ("'auto'", "False", "True"),
     },
     "ProximalSVCCV": {**GRID, "criterion": ("'loo'", *FOLDS)},
     "SharedStructureSearch": {

@@ -172,13 +172,27 @@ def test_the_search_tolerance_is_fine_enough_for_the_criteria(loss):
 
 def test_a_larger_C_changes_nothing_once_no_multiplier_is_at_its_bound():
     X, y = blobs(np.random.default_rng(1), 60, 2, 3, spread=1.0)
-    search = MarginSearch(Cs=[1.0, 1e3, 1e4, 1e5], gammas=[3.0], exhaustive=True).fit(X, y)
+    search = MarginSearch(Cs=[1.0, 1e3, 1e4, 1e5], gammas=[3.0]).fit(X, y)
     results = search.cv_results_
     fit = MulticategorySVC(C=1e5, gamma=3.0, tol=1e-8).fit(X, y)
     assert fit.dual_coef_.max() < 1e3
     assert len(set(results["loo"][1:])) == 1
     assert results["loo"][3] == pytest.approx(loo(fit), rel=1e-3)
     assert (results["gap"] <= 1e-3).all()
+
+
+@pytest.mark.parametrize(("n_Cs", "n_gammas", "is_whole"), [(40, 1, True), (10, 3, True), (11, 3, False)])
+def test_small_grids_and_curves_are_fitted_whole(n_Cs, n_gammas, is_whole):
+    X, y = blobs(np.random.default_rng(2), 40, 2, 3)
+    Cs, gammas = 1.2 ** np.arange(n_Cs), 2.0 ** np.arange(n_gammas)
+    fitted = len(MarginSearch(Cs=Cs, gammas=gammas).fit(X, y).cv_results_["params"])
+    assert (fitted == n_Cs * n_gammas) == is_whole
+
+
+def test_exhaustive_is_a_truth_value_or_auto():
+    X, y = blobs(np.random.default_rng(2), 40, 2, 3)
+    with pytest.raises(ValueError, match="exhaustive must be True, False or 'auto', got 'sometimes'"):
+        MarginSearch(exhaustive="sometimes").fit(X, y)
 
 
 @pytest.mark.parametrize("loss", ["lee", "weston"])
@@ -207,7 +221,8 @@ def test_landmarks_stay_the_same_from_round_to_round(monkeypatch):
 
     monkeypatch.setattr("polymargin.selection.multicategory.draw_landmarks", draw)
     machine = MulticategorySVC(landmarks=15)
-    search = MarginSearch(machine, Cs=2.0 ** np.arange(-4, 6), gammas=[0.25, 0.5, 1.0]).fit(X, y)
+    Cs = 2.0 ** np.arange(-4, 6)
+    search = MarginSearch(machine, Cs=Cs, gammas=[0.25, 0.5, 1.0], exhaustive=False).fit(X, y)
     assert len(drawn) == len(set(search.cv_results_["param_gamma"]))
     assert len(set(search.cv_results_["param_C"])) > 4  # so that there were further rounds
     assert any(search.best_estimator_.landmarks_ is one for one in drawn)

@@ -51,6 +51,8 @@ CRITERIA = ("cost", "loo", "log_loss", "gacv", "loo_exact")
 LEFT_OUT_TOL, FOLDS_TOL = 1e-4, 1e-3
 """Gaps of grid points. At 1e-3 it is not settled which multipliers are at their bounds, which criteria of left-out
 rows depend on."""
+SMALL_GRID = 30
+"""Points of a grid that is fitted whole unless asked otherwise."""
 DEFAULT_CS = tuple(2.0**power for power in range(-6, 9, 2))
 DEFAULT_WIDTHS = tuple(2.0**power for power in range(-3, 4))
 """Multiples of the width gamma="scale" that are searched where no gammas are given."""
@@ -88,10 +90,11 @@ class MarginSearch(MarginClassifier):
         the active set frozen. "gacv": (28) of Lee et al., `polymargin.gacv`. "loo_exact": the leave-one-out loss
         by as many refits as there are support vectors. Otherwise the misclassification cost over the folds of a
         cross-validation, given as in scikit-learn.
-    exhaustive : bool, default=False
-        Whether every point of the grid is fitted. Otherwise, where neither folds nor a budget are given, a coarse
-        grid is fitted first, whose neighbours are about a factor of 16 in C and of 8 in gamma apart, and then
-        the neighbours of the best point at half these steps, and so on until no neighbour on the grid is better.
+    exhaustive : bool or "auto", default="auto"
+        Whether every point of the grid is fitted; "auto": on grids of up to 30 points, with a single C or with a
+        single width. Otherwise, where neither folds nor a budget are given, a coarse grid is fitted first, whose
+        neighbours are about a factor of 16 in C and of 8 in gamma apart, and then the neighbours of the best point
+        at half these steps, and so on until no neighbour on the grid is better.
     search_tol : float, "auto" or None, default="auto"
         Relative duality gap to which grid points are solved. "auto": 1e-3 for folds; 1e-4 for the other criteria,
         which depend on the multipliers at their bounds; None for the estimator's `tol`.
@@ -139,7 +142,7 @@ class MarginSearch(MarginClassifier):
         Cs: Any = None,
         gammas: Any = None,
         criterion: Any = "cost",
-        exhaustive: bool = False,
+        exhaustive: bool | Literal["auto"] = "auto",
         search_tol: float | Literal["auto"] | None = "auto",
         budget: str | float | None = None,
         n_jobs: int | None = None,
@@ -187,6 +190,8 @@ class MarginSearch(MarginClassifier):
                 raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
         else:
             check_folds("criterion", self.criterion)
+        if not (isinstance(self.exhaustive, (bool, np.bool_)) or self.exhaustive == "auto"):
+            raise ValueError(f"exhaustive must be True, False or 'auto', got {self.exhaustive!r}.")
         Cs = np.unique(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         search_tol = self.search_tol
         if isinstance(search_tol, str) and search_tol == "auto":
@@ -236,8 +241,11 @@ class MarginSearch(MarginClassifier):
         """Search the grid round by round; return what came out for every width that was looked at."""
         order = sorted(range(len(kernels)), key=lambda at: kernels[at].gamma)
         gammas = np.array([kernels[at].gamma for at in order])
+        exhaustive = self.exhaustive
+        if exhaustive == "auto":
+            exhaustive = min(len(gammas), len(grid.Cs)) == 1 or len(gammas) * len(grid.Cs) <= SMALL_GRID
         # a budget is divided beforehand, and folds are too noisy to be told from few of them
-        at_once = self.exhaustive or self.budget is not None or not isinstance(self.criterion, str)
+        at_once = exhaustive or self.budget is not None or not isinstance(self.criterion, str)
         refinement = Refinement(gammas, grid.Cs, *([(1.0, 1.0)] if at_once else []))
         widths: dict[int, _Width] = {}
         places = refinement.first()
