@@ -67,8 +67,8 @@ class FeatureNewtonSettings:
     first_width: float = 4.0
     narrower: float = 0.25
     inexact: float = 0.3
-    exactness: float = 1e-5
-    tighter: float = 0.01
+    exactness: float = 3e-3
+    tighter: float = 0.03
     damping: float = 1e-3
     patience: int = 60
     line_steps: int = 20
