@@ -48,7 +48,7 @@ class DescentSettings:
     closer: float = 0.7
     start_calls: int = 700
     epoch_calls: int = 25
-    step_cost: float = 30.0
+    step_cost: float = 15.0
     entry_cost: float = 4.0
     entry_class_cost: float = 0.5
 

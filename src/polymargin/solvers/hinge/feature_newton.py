@@ -33,6 +33,7 @@ from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.linear_algebra import conjugate_gradients, dense
@@ -61,7 +62,9 @@ class FeatureNewtonSettings:
         and steps from which on the preconditioner is made anew.
     sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
         feature, and so many more.
-    answer_calls : calls for one answer to scores.
+    answer_calls, image_calls : calls for one answer to scores, and for one image under Newton's matrix, with a step
+        of conjugate gradients; two more for every class.
+    judged_after : part of the work allotted after which the pace, from a gap of one, must be enough for the rest.
     """
 
     first_width: float = 4.0
@@ -80,6 +83,8 @@ class FeatureNewtonSettings:
     sample_per_feature: int = 5
     sample: int = 500
     answer_calls: int = 100
+    image_calls: int = 30
+    judged_after: float = 0.3
 
     def sampled_rows(self, n_features: int) -> int:
         """Return the rows from which a preconditioner is made, at most."""
@@ -87,6 +92,27 @@ class FeatureNewtonSettings:
 
 
 DEFAULTS = FeatureNewtonSettings()
+
+
+def operations_of_answer(entries: int, tuning: FeatureNewtonSettings) -> Operations:
+    """Return the operations of an answer to scores of so many entries."""
+    return {"entry": 2.0 * entries, "call": tuning.answer_calls}
+
+
+def operations_of_image(stored: float, n: int, p: int, k: int, tuning: FeatureNewtonSettings) -> Operations:
+    """Return the operations of an image under Newton's matrix of n free rows, preconditioned."""
+    # two products in single precision, which takes half the time, and two triangular solutions per class
+    return {
+        "product": stored * k,
+        "entry": float(n * k),
+        "stream": 2.0 * k * (p + 1) ** 2,
+        "call": tuning.image_calls + 2 * k,
+    }
+
+
+def operations_of_preconditioner(n: int, p: int, k: int) -> Operations:
+    """Return the operations of a preconditioner from n rows."""
+    return {"product": k * float(n) * (p + 1) ** 2, "factor": k * (p + 1) ** 3 / 3.0}
 
 
 class FeatureNewton:
@@ -125,7 +151,7 @@ class FeatureNewton:
                 progress.record(iterate.primal, iterate.primal - iterate.gap)
                 if iterate.relative_gap < best.relative_gap:
                     best, newest = iterate, iteration
-                elif iteration - newest > tuning.patience:
+                elif iteration - newest > tuning.patience or self._is_hopeless(progress, best.relative_gap):
                     progress.status = Status.STALLED
                     break
                 if iterate.relative_gap > settings.tol:
@@ -140,6 +166,14 @@ class FeatureNewton:
                     iterate, exactness = model.narrow(iterate), tuning.exactness
                 iterate = model.newton_step(iterate)
             return progress.finish(*model.certified(best))
+
+    def _is_hopeless(self, progress: Progress, gap: float) -> bool:
+        """Tell whether the work allotted is too little at the pace since the gap was one: what it was before, and
+        where the centre has just moved, tells nothing."""
+        limit = progress.settings.work
+        if limit is None or progress.work < self.tuning.judged_after * limit:
+            return False
+        return limit * np.log(1.0 / min(gap, 1.0)) < progress.work * np.log(1.0 / progress.settings.tol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +256,7 @@ class _Smoothed:
 
     def answer(self, F: Array) -> _Answer:
         """Return the dual point that answers the scores `F`."""
-        self.progress.count_all({"entry": 2.0 * self.centre.size, "call": self.tuning.answer_calls})
+        self.progress.count_all(operations_of_answer(self.centre.size, self.tuning))
         alpha, free = np.empty_like(self.centre), np.empty(self.centre.shape, dtype=np.uint8)
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt
@@ -323,8 +357,8 @@ class _Curvature:
 
     def product(self, V: Array) -> Array:
         """Multiply by `V` (p + 1, k)."""
-        self.model.progress.count("product", self.stored * V.shape[1])  # in single precision, twice as fast
-        self.model.progress.count("entry", 3.0 * self.mask.size)
+        operations = operations_of_image(self.stored, len(self.mask), self.X.shape[1], self.model.k, self.model.tuning)
+        self.model.progress.count_all(operations)
         scaled = V.copy()
         scaled[:-1] *= self.model.largest_entry
         length = _largest(scaled)
@@ -383,8 +417,7 @@ class _Curvature:
         constant = root if self.fit_intercept else np.zeros_like(root)
         scaled = np.hstack([dense(self.X[rows]) * (self.model.largest_entry * root), constant])
         matrix = scaled.T @ scaled
-        self.model.progress.count("product", float(scaled.size) * len(matrix))
-        self.model.progress.count("factor", len(matrix) ** 3 / 3.0)
+        self.model.progress.count_all(operations_of_preconditioner(len(rows), self.X.shape[1], 1))
         matrix.flat[:: len(matrix) + 1] += np.append(np.ones(len(matrix) - 1), self.floor)
         return np.asfortranarray(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
 
