@@ -2,8 +2,8 @@
 
 Every method has an estimate of its work (`solvers.effort` says what operations take). On features the cheapest is
 tried first; one that has done its share of work without reaching the tolerance is left, and the next goes on from
-the best point. Block descent, whose number of sweeps nobody can foretell, is first given as much work as the
-cheapest of the others would take: so it never costs more than twice the better choice, and often a tenth.
+the best point. Block descent, whose number of sweeps nobody can foretell, goes before them as long as its pace
+promises to take less than the cheapest of the others, and never takes more than twice as long.
 On a kernel matrix the decomposition runs in slices, and its pace tells what it would still take: a method that is
 expected to take less, or no more than was done already, has its turn.
 """
@@ -77,7 +77,8 @@ class Policy:
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
     descent_sweeps, descent_share : sweeps that block descent is expected to need on easy problems; the part of the
-        work of the cheapest other method that it is given, on losses that see single scores and on others.
+        work of the cheapest other method that it is given, if it does not notice sooner that the rest would take
+        longer than that method.
     working_set_passes : passes of the decomposition's steps over the kernel matrix, per class, for losses that see
         single scores and for others.
     newton_preconditioners, newton_answers, newton_images, newton_products : preconditioners that the proximal Newton
@@ -86,8 +87,8 @@ class Policy:
     newton_growth, interior_growth : powers of the digits asked for, those of 1e-3 being one, by which the work of
         this method and of the interior point on features grows.
     pair_passes : of these others, looks at all pairs of classes for the best exchange between them.
-    patience, interior_patience : how often its predicted work a method may do, and those that come to an end where
-        others stall, or notice sooner that they will not: the interior point and the proximal Newton method.
+    patience, interior_patience, newton_patience : how often its predicted work a method may do; the interior point,
+        which comes to an end where others stall; and the proximal Newton method, which notices if it will not.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
     first_steps : steps per example in the first slice, where splitting may be the better choice.
@@ -129,7 +130,7 @@ class Policy:
     interior_unknowns: int = 1000
     interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
-    descent_share: tuple[float, float] = (1.0, 1.5)
+    descent_share: float = 2.0
     working_set_passes: tuple[float, float] = (30.0, 8.0)
     pair_passes: float = 200.0
     newton_preconditioners: float = 15.0
@@ -140,6 +141,7 @@ class Policy:
     interior_growth: float = 0.5
     patience: float = 2.5
     interior_patience: float = 5.0
+    newton_patience: float = 8.0
     shortest: float = 0.1
     slice_share: float = 0.1
     shortest_slice: float = 1e-3
@@ -260,8 +262,7 @@ class Policy:
         epoch = self.rates.work(operations_per_epoch(features, problem.losses.n_classes, tuning))
         predicted = calls + self.descent_sweeps * epoch
         if others and (predicted < rival or not self._is_small(problem)):
-            share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
-            yield Stage(BlockDescent(tuning=tuning), predicted, share * rival)
+            yield Stage(BlockDescent(tuning=tuning), predicted, self.descent_share * rival)
 
     def _work_on_matrix(self, problem: HingeProblem) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
@@ -309,8 +310,9 @@ class Policy:
     def _stage(self, method: Solver, work: float) -> Stage:
         """Return a method with its budget; what the decomposition takes is not known well enough for patience."""
         on_matrix = method.name in ON_MATRIX
-        lasting = method.name in (InteriorPoint.name, FeatureNewton.name)
-        patience = self.interior_patience if lasting else self.patience
+        patience = {InteriorPoint.name: self.interior_patience, FeatureNewton.name: self.newton_patience}.get(
+            method.name, self.patience
+        )
         budget = work if on_matrix else max(patience * work, self.shortest)
         return Stage(method, work, budget, on_matrix=on_matrix)
 

@@ -192,9 +192,8 @@ def test_block_descent_gets_no_more_than_the_others_would_take(loss):
     first, *others, last = Policy(descent_sweeps=1).routes(problem, 1e-3)
     assert first.method.name == last.method.name == "block_descent"
     assert last.budget is None
-    share = Policy().descent_share[0 if loss == "lee" else 1]
     best = min(stage.predicted for stage in others)
-    assert first.budget == pytest.approx(share * best)
+    assert first.budget == pytest.approx(Policy().descent_share * best)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -84,7 +84,7 @@ class FeatureNewtonSettings:
     sample: int = 500
     answer_calls: int = 100
     image_calls: int = 30
-    judged_after: float = 0.3
+    judged_after: float = 0.2
 
     def sampled_rows(self, n_features: int) -> int:
         """Return the rows from which a preconditioner is made, at most."""
