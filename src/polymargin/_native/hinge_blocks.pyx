@@ -1,8 +1,8 @@
 """Blocks of the interior point for hinges: `solvers.hinge._blocks.GeneralBlocks`, compiled.
 
-A block has two slots, the hinge's argument and zero; only the first sees the scores. The hinge of block b stands at
-``cell[b]`` of a table over examples and classes. See `solvers/hinge/_blocks.py` for the formulas and the methods'
-meaning.
+A block has two slots, the hinge's argument and zero; only the first sees the scores. The hinge of block b stands
+at ``cell[b]`` of a table over examples and classes. See `solvers/hinge/_blocks.py` for the formulas and the
+methods' meaning.
 """
 
 import numpy as np

@@ -282,10 +282,10 @@ class Progress:
         self.status = solution.status
 
     def is_hopeless(self) -> bool:
-        """Tell whether what is still to do, at the pace of the second half of the way so far, is too large a part
-        of the work allotted: what was done already is no reason to go on, nor one to stop.
+        """Tell whether what is still to do, at the pace of late, is too large a part of the work allotted.
 
-        The pace is that of primal minus dual: relative to a primal that is still large, the gap hardly changes.
+        What was done already is no reason to go on, nor one to stop. The pace is that of primal minus dual in the
+        second half of the way so far: relative to a primal that is still large, the gap hardly changes.
         """
         limit, last = self.settings.work, self.history[-1]
         if limit is None or last.work < self.settings.judged_after * limit or last.gap <= self.settings.tol:

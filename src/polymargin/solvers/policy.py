@@ -81,14 +81,16 @@ class Policy:
         longer than that method.
     working_set_passes : passes of the decomposition's steps over the kernel matrix, per class, for losses that see
         single scores and for others.
-    newton_preconditioners, newton_answers, newton_images, newton_products : preconditioners that the proximal Newton
-        method makes on its way to a gap of 1e-3, scores that it answers, images under Newton's matrix, and these in
-        images of all rows, of which few are free in the end; for losses that see single scores and for others.
+    newton_preconditioners, newton_answers, newton_images, newton_products : preconditioners that the proximal
+        Newton method makes on its way to a gap of 1e-3, scores that it answers, images under Newton's matrix, and
+        these in images of all rows, of which few are free in the end; the last two for losses that see single
+        scores and for others.
     newton_growth, interior_growth : powers of the digits asked for, those of 1e-3 being one, by which the work of
         this method and of the interior point on features grows.
     pair_passes : of these others, looks at all pairs of classes for the best exchange between them.
-    patience, interior_patience, newton_patience : how often its predicted work a method may do; the interior point,
-        which comes to an end where others stall; and the proximal Newton method, which notices if it will not.
+    patience, interior_patience, newton_patience : how often its predicted work a method may do; the interior
+        point, which comes to an end where others stall; and the proximal Newton method, which notices if it will
+        not.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
     first_steps : steps per example in the first slice, where splitting may be the better choice.

@@ -187,9 +187,7 @@ def blocks_of(
 ) -> GeneralBlocks | HingeBlocks | SimplexBlocks:
     """Return the blocks at an iterate."""
     if isinstance(slots, BoxSlots):
-        return HingeBlocks(
-            slots, alpha, slack, epigraph, INTERIOR.least_product, INTERIOR.largest_product
-        )
+        return HingeBlocks(slots, alpha, slack, epigraph, INTERIOR.least_product, INTERIOR.largest_product)
     few_classes = alpha.shape[1] <= MOST_CLASSES
     if isinstance(slots, SimplexSlots) and not isinstance(slots, CurvedSlots) and few_classes:
         return SimplexBlocks(slots.weight, slots.anchor, slots.starts, alpha, slack, epigraph)

@@ -62,8 +62,8 @@ class FeatureNewtonSettings:
         and steps from which on the preconditioner is made anew.
     sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
         feature, and so many more.
-    answer_calls, image_calls : calls for one answer to scores, and for one image under Newton's matrix, with a step
-        of conjugate gradients; two more for every class.
+    answer_calls, image_calls : calls for one answer to scores, and for one image under Newton's matrix, with a
+        step of conjugate gradients; two more for every class.
     judged_after : part of the work allotted after which the pace, from a gap of one, must be enough for the rest.
     """
 
@@ -168,8 +168,10 @@ class FeatureNewton:
             return progress.finish(*model.certified(best))
 
     def _is_hopeless(self, progress: Progress, gap: float) -> bool:
-        """Tell whether the work allotted is too little at the pace since the gap was one: what it was before, and
-        where the centre has just moved, tells nothing."""
+        """Tell whether the work allotted is too little at the pace since the gap was one.
+
+        What it was before tells nothing, nor what it is where the centre has just moved.
+        """
         limit = progress.settings.work
         if limit is None or progress.work < self.tuning.judged_after * limit:
             return False
@@ -357,7 +359,8 @@ class _Curvature:
 
     def product(self, V: Array) -> Array:
         """Multiply by `V` (p + 1, k)."""
-        operations = operations_of_image(self.stored, len(self.mask), self.X.shape[1], self.model.k, self.model.tuning)
+        p, k = self.X.shape[1], self.model.k
+        operations = operations_of_image(self.stored, len(self.mask), p, k, self.model.tuning)
         self.model.progress.count_all(operations)
         scaled = V.copy()
         scaled[:-1] *= self.model.largest_entry
