@@ -85,8 +85,9 @@ class Policy:
         Newton method makes on its way to a gap of 1e-3, scores that it answers, images under Newton's matrix, and
         these in images of all rows, of which few are free in the end; the last two for losses that see single
         scores and for others.
-    newton_growth, interior_growth : powers of the digits asked for, those of 1e-3 being one, by which the work of
-        this method and of the interior point on features grows.
+    usual, newton_growth, interior_growth : the gap of 1e-3 that predictions are made for, and the powers of the
+        digits asked for, over those of that gap, by which the work of this method and of the interior point on
+        features grows.
     pair_passes : of these others, looks at all pairs of classes for the best exchange between them.
     patience, interior_patience, newton_patience : how often its predicted work a method may do; the interior
         point, which comes to an end where others stall; and the proximal Newton method, which notices if it will
@@ -139,6 +140,7 @@ class Policy:
     newton_answers: float = 50.0
     newton_images: tuple[float, float] = (500.0, 300.0)
     newton_products: tuple[float, float] = (400.0, 80.0)
+    usual: float = 1e-3
     newton_growth: float = 2.0
     interior_growth: float = 0.5
     patience: float = 2.5
@@ -280,7 +282,7 @@ class Policy:
     def _candidates(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the features, with their work."""
         n, p, k = _shape(problem)
-        digits = log(max(tol, self.exact)) / log(1e-3) if tol < 1.0 else 0.0
+        digits = log(min(max(tol, self.exact), self.near)) / log(self.usual)
         single = problem.losses.sees_single_scores
         found: list[tuple[Solver, float]] = []
         falls_apart = single and p <= self.newton_features

@@ -183,10 +183,10 @@ class GeneralBlocks:
 
 
 def blocks_of(
-    slots: Slots, alpha: Array, slack: Array, epigraph: Array
+    slots: Slots, alpha: Array, slack: Array, epigraph: Array, *, passes_matter: bool = True
 ) -> GeneralBlocks | HingeBlocks | SimplexBlocks:
-    """Return the blocks at an iterate."""
-    if isinstance(slots, BoxSlots):
+    """Return the blocks at an iterate; hinges are compiled where passes over them take a part of the time."""
+    if isinstance(slots, BoxSlots) and passes_matter:
         return HingeBlocks(slots, alpha, slack, epigraph, INTERIOR.least_product, INTERIOR.largest_product)
     few_classes = alpha.shape[1] <= MOST_CLASSES
     if isinstance(slots, SimplexSlots) and not isinstance(slots, CurvedSlots) and few_classes:
