@@ -139,7 +139,7 @@ def interpreter_of(revision: str) -> Path:
     python = home / "bin" / "python"
     if not (home / "installed").exists():
         venv.create(home, with_pip=True)
-        wanted = f"polymargin @ git+file://{ROOT}@{commit}"
+        wanted = f"git+file://{ROOT}@{commit}"
         subprocess.run([python, "-m", "pip", "install", "--quiet", wanted], check=True)
         (home / "installed").touch()
     return python

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from polymargin._native.dense_system import DenseSystem
+from polymargin._native.hinge_blocks import HingeBlocks
 from polymargin._native.simplex_blocks import MOST_CLASSES, SimplexBlocks
+from polymargin.estimators.multicategory import hinge_losses
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, SimplexLosses
 from polymargin.solvers.hinge import interior_point
@@ -12,7 +14,7 @@ from polymargin.solvers.hinge._blocks import GeneralBlocks, blocks_of
 from polymargin.solvers.hinge._models import Model
 from polymargin.solvers.hinge._newton_system import NewtonSystem
 from polymargin.solvers.hinge._rows import Rows
-from polymargin.solvers.hinge._slots import SimplexSlots
+from polymargin.solvers.hinge._slots import BoxSlots, SimplexSlots
 from polymargin.solvers.hinge.settings import INTERIOR
 from tests.simulate import blobs
 
@@ -34,10 +36,48 @@ def twins(seed, *, one_each):
     return compiled, GeneralBlocks(slots, *state), rng.normal(size=(n, k))
 
 
+def hinge_twins(seed, loss):
+    """The same interior point of random hinges, some of no weight, compiled and in NumPy."""
+    rng = np.random.default_rng(seed)
+    n, k = 12, int(rng.integers(2, 6))
+    labels = rng.integers(0, k, n)
+    costs = rng.uniform(0.1, 3.0, (n, k)) * (rng.random((n, k)) < 0.8)
+    costs[np.arange(n), labels] = 0.0
+    slots = BoxSlots(hinge_losses(loss, labels, costs))
+    number = len(slots.weight)
+    state = (
+        rng.dirichlet(np.ones(2), number) * slots.weight[:, None],
+        rng.uniform(0.01, 2.0, (number, 2)),
+        rng.normal(size=number),
+    )
+    compiled = blocks_of(slots, *(array.copy() for array in state))
+    assert isinstance(compiled, HingeBlocks)
+    return compiled, GeneralBlocks(slots, *state), rng.normal(size=(n, k))
+
+
 @pytest.mark.parametrize("one_each", [True, False])
 @pytest.mark.parametrize("seed", range(10))
 def test_every_part_of_an_iteration_agrees(seed, one_each):
-    compiled, plain, scores = twins(seed, one_each=one_each)
+    agree_in_every_part(*twins(seed, one_each=one_each))
+
+
+@pytest.mark.parametrize("loss", ["lee", "weston"])
+@pytest.mark.parametrize("seed", range(10))
+def test_every_part_of_an_iteration_agrees_on_hinges(seed, loss):
+    agree_in_every_part(*hinge_twins(seed, loss))
+
+
+def test_a_direction_that_is_not_finite_is_an_error():
+    _, plain, scores = hinge_twins(0, "lee")
+    at_a_bound = blocks_of(plain.slots, plain.alpha, np.zeros_like(plain.slack), plain.epigraph)
+    at_a_bound.linearise()
+    at_a_bound.predict()
+    with pytest.raises(FloatingPointError, match="not finite"):
+        at_a_bound.recover(scores, onto=False)
+
+
+def agree_in_every_part(compiled, plain, scores):
+    """Go through an iteration with both."""
 
     def same(call):
         np.testing.assert_allclose(call(compiled), call(plain), rtol=1e-10, atol=1e-12)

@@ -63,8 +63,8 @@ class Settings:
     reference: float | None = None
     work: float | None = None
     remainder: float = 0.5
-    judged_after: float = 0.1
-    hopeless: float = 1.0
+    judged_after: float = 0.05
+    hopeless: float = 0.5
     until: float = math.inf
 
     def started(self) -> "Settings":
@@ -282,9 +282,10 @@ class Progress:
         self.status = solution.status
 
     def is_hopeless(self) -> bool:
-        """Tell whether the work allotted is far too little at the pace of the second half of the way so far.
+        """Tell whether what is still to do, at the pace of late, is too large a part of the work allotted.
 
-        The pace is that of primal minus dual: relative to a primal that is still large, the gap hardly changes.
+        What was done already is no reason to go on, nor one to stop. The pace is that of primal minus dual in the
+        second half of the way so far: relative to a primal that is still large, the gap hardly changes.
         """
         limit, last = self.settings.work, self.history[-1]
         if limit is None or last.work < self.settings.judged_after * limit or last.gap <= self.settings.tol:
@@ -293,7 +294,7 @@ class Progress:
         between, earlier = last.primal - last.dual, before.primal - before.dual
         pace = math.log(earlier / between) / (last.work - before.work) if earlier > between > 0.0 else 0.0
         aim = self.settings.tol * max(1.0, abs(last.dual))
-        return pace * (self.settings.hopeless * limit - last.work) < math.log(between / aim)
+        return pace * self.settings.hopeless * limit < math.log(between / aim)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""

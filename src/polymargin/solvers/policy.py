@@ -2,15 +2,15 @@
 
 Every method has an estimate of its work (`solvers.effort` says what operations take). On features the cheapest is
 tried first; one that has done its share of work without reaching the tolerance is left, and the next goes on from
-the best point. Block descent, whose number of sweeps nobody can foretell, is first given as much work as the
-cheapest of the others would take: so it never costs more than twice the better choice, and often a tenth.
+the best point. Block descent, whose number of sweeps nobody can foretell, goes before them as long as its pace
+promises to take less than the cheapest of the others, and never takes more than twice as long.
 On a kernel matrix the decomposition runs in slices, and its pace tells what it would still take: a method that is
 expected to take less, or no more than was done already, has its turn.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, log
 from typing import Any
 
 from scipy import sparse
@@ -19,7 +19,7 @@ from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
 from polymargin.problems.hinge import HingeProblem, polyhedral
 from polymargin.solvers.choice import chosen
 from polymargin.solvers.contract import Solver
-from polymargin.solvers.effort import RATES, Operations, Rates
+from polymargin.solvers.effort import RATES, Rates
 from polymargin.solvers.hinge import (
     active_set,
     block_descent,
@@ -32,7 +32,13 @@ from polymargin.solvers.hinge.active_set import ActiveSet, FaceSettings, operati
 from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings, operations_per_epoch
 from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings, whole_matrix
-from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings
+from polymargin.solvers.hinge.feature_newton import (
+    FeatureNewton,
+    FeatureNewtonSettings,
+    operations_of_answer,
+    operations_of_image,
+    operations_of_preconditioner,
+)
 from polymargin.solvers.hinge.general import GeneralNewton
 from polymargin.solvers.hinge.interior_point import InteriorPoint, Size, operations_per_iteration
 from polymargin.solvers.hinge.kernel_interior import (
@@ -71,15 +77,21 @@ class Policy:
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
     descent_sweeps, descent_share : sweeps that block descent is expected to need on easy problems; the part of the
-        work of the cheapest other method that it is given: on losses that see single scores, of which most need
-        thousands of sweeps, and on others.
+        work of the cheapest other method that it is given, if it does not notice sooner that the rest would take
+        longer than that method.
     working_set_passes : passes of the decomposition's steps over the kernel matrix, per class, for losses that see
         single scores and for others.
-    newton_steps, newton_products, newton_entries, newton_calls : steps of the proximal Newton method, all its
-        products with the features, all its passes over examples and classes, and the calls of a step.
+    newton_preconditioners, newton_answers, newton_images, newton_products : preconditioners that the proximal
+        Newton method makes on its way to a gap of 1e-3, scores that it answers, images under Newton's matrix, and
+        these in images of all rows, of which few are free in the end; the last two for losses that see single
+        scores and for others.
+    usual, newton_growth, interior_growth : the gap of 1e-3 that predictions are made for, and the powers of the
+        digits asked for, over those of that gap, by which the work of this method and of the interior point on
+        features grows.
     pair_passes : of these others, looks at all pairs of classes for the best exchange between them.
-    patience, interior_patience : how often its predicted work a method may do, and the interior point, which comes
-        to an end where others stall.
+    patience, interior_patience, newton_patience : how often its predicted work a method may do; the interior
+        point, which comes to an end where others stall; and the proximal Newton method, which notices if it will
+        not.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
     first_steps : steps per example in the first slice, where splitting may be the better choice.
@@ -121,15 +133,19 @@ class Policy:
     interior_unknowns: int = 1000
     interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
-    descent_share: tuple[float, float] = (0.15, 1.5)
+    descent_share: float = 2.0
     working_set_passes: tuple[float, float] = (30.0, 8.0)
     pair_passes: float = 200.0
-    newton_steps: int = 80
-    newton_products: float = 640.0
-    newton_entries: float = 1500.0
-    newton_calls: int = 400
+    newton_preconditioners: float = 15.0
+    newton_answers: float = 50.0
+    newton_images: tuple[float, float] = (500.0, 300.0)
+    newton_products: tuple[float, float] = (400.0, 80.0)
+    usual: float = 1e-3
+    newton_growth: float = 2.0
+    interior_growth: float = 0.5
     patience: float = 2.5
     interior_patience: float = 5.0
+    newton_patience: float = 8.0
     shortest: float = 0.1
     slice_share: float = 0.1
     shortest_slice: float = 1e-3
@@ -186,7 +202,7 @@ class Policy:
             yield from self._turns(state, self._small_routes(problem, state.tol))
             yield from self._stages_on_matrix(state)
         else:
-            yield from self._turns(state, self.routes(problem))
+            yield from self._turns(state, self.routes(problem, state.tol))
 
     def _turns(self, state: State, routes: Sequence[Stage]) -> Iterator[Stage]:
         """Name one method after the other until one reaches the tolerance."""
@@ -211,20 +227,20 @@ class Policy:
         if not isinstance(problem.gram, FeatureGram):
             return ()
         kinds = (Decomposition.name, InteriorPoint.name)
-        others = [stage for stage in self._by_work(problem) if stage.method.name in kinds]
+        others = [stage for stage in self._by_work(problem, tol) if stage.method.name in kinds]
         return *(self._descent(problem, others) if tol > self.fine else ()), *others
 
-    def routes(self, problem: HingeProblem) -> Sequence[Stage]:
+    def routes(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the methods for a problem, in the order in which to try them; the last has no limit."""
-        found = [stage for stage in self._routes(problem) if stage.method.accepts(problem) is True]
+        found = [stage for stage in self._routes(problem, tol) if stage.method.accepts(problem) is True]
         if not found:
             fit = (method for method in METHODS.values() if method().accepts(problem) is True)
             found = [Stage(method()) for method in fit][:1]
         return *found[:-1], replace(found[-1], budget=None)
 
-    def _routes(self, problem: HingeProblem) -> Sequence[Stage]:
+    def _routes(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         if not problem.losses.is_compiled:
-            on_features = self._candidates(problem) if isinstance(problem.gram, FeatureGram) else ()
+            on_features = self._candidates(problem, tol) if isinstance(problem.gram, FeatureGram) else ()
             special = [stage for stage in on_features if stage.method.name == InteriorPoint.name]
             # a small problem is solved to its last digits by the general method, mostly
             return (
@@ -234,7 +250,7 @@ class Policy:
             )
         if self._is_small(problem):
             return ()
-        others = self._by_work(problem)
+        others = self._by_work(problem, tol)
         to_the_end = Stage(BlockDescent(tuning=self.block_descent))
         return *self._descent(problem, others), *others, to_the_end
 
@@ -250,8 +266,7 @@ class Policy:
         epoch = self.rates.work(operations_per_epoch(features, problem.losses.n_classes, tuning))
         predicted = calls + self.descent_sweeps * epoch
         if others and (predicted < rival or not self._is_small(problem)):
-            share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
-            yield Stage(BlockDescent(tuning=tuning), predicted, share * rival)
+            yield Stage(BlockDescent(tuning=tuning), predicted, self.descent_share * rival)
 
     def _work_on_matrix(self, problem: HingeProblem) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
@@ -261,37 +276,47 @@ class Policy:
             return gram + self.tail * self._passes(problem)
         return gram + 2.0 * self.rates.work(operations_to_solve(n, k, self.kernel_interior))
 
-    def _by_work(self, problem: HingeProblem) -> Sequence[Stage]:
-        return sorted(self._candidates(problem), key=lambda stage: stage.predicted or 0.0)
+    def _by_work(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
+        return sorted(self._candidates(problem, tol), key=lambda stage: stage.predicted or 0.0)
 
-    def _candidates(self, problem: HingeProblem) -> Sequence[Stage]:
+    def _candidates(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the features, with their work."""
         n, p, k = _shape(problem)
+        digits = log(min(max(tol, self.exact), self.near)) / log(self.usual)
         single = problem.losses.sees_single_scores
         found: list[tuple[Solver, float]] = []
         falls_apart = single and p <= self.newton_features
         if falls_apart or (p + 1) * (k - 1) <= self.interior_unknowns:
             iterations = self.interior_iterations[0 if single else 1]
-            work = iterations * self._interior_iteration(problem, p + 1)
+            work = digits**self.interior_growth * iterations * self._interior_iteration(problem, p + 1)
             found.append((InteriorPoint(tuning=self.interior_point), work))
         if n <= self.gram_rows:
             found.append((Decomposition(self.decomposition), self._work_on_matrix(problem)))
         if p <= min(n, self.newton_features):
-            rows = min(n, self.feature_newton.sampled_rows(p))
-            newton: Operations = {
-                "product": self.newton_products * _stored(problem) * k
-                + self.newton_steps * k * float(rows) * p**2,
-                "factor": self.newton_steps * k * p**3 / 3.0,
-                "entry": self.newton_entries * n * k,
-                "call": self.newton_steps * self.newton_calls,
-            }
-            found.append((FeatureNewton(self.feature_newton), self.rates.work(newton)))
+            work = digits**self.newton_growth * self._newton_work(problem)
+            found.append((FeatureNewton(self.feature_newton), work))
         return [self._stage(method, work) for method, work in found]
+
+    def _newton_work(self, problem: HingeProblem) -> float:
+        """Return the work of the proximal Newton method to a gap of 1e-3, about."""
+        n, p, k = _shape(problem)
+        tuning, work, kind = self.feature_newton, self.rates.work, 0 if problem.losses.sees_single_scores else 1
+        rows = min(n, tuning.sampled_rows(p))
+        of_no_rows = work(operations_of_image(0.0, 0, p, k, tuning))
+        of_all_rows = work(operations_of_image(_stored(problem), n, p, k, tuning)) - of_no_rows
+        return (
+            self.newton_preconditioners * work(operations_of_preconditioner(rows, p, k))
+            + self.newton_answers * work(operations_of_answer(n * k, tuning))
+            + self.newton_images[kind] * of_no_rows
+            + self.newton_products[kind] * of_all_rows
+        )
 
     def _stage(self, method: Solver, work: float) -> Stage:
         """Return a method with its budget; what the decomposition takes is not known well enough for patience."""
         on_matrix = method.name in ON_MATRIX
-        patience = self.interior_patience if method.name == InteriorPoint.name else self.patience
+        patience = {InteriorPoint.name: self.interior_patience, FeatureNewton.name: self.newton_patience}.get(
+            method.name, self.patience
+        )
         budget = work if on_matrix else max(patience * work, self.shortest)
         return Stage(method, work, budget, on_matrix=on_matrix)
 

@@ -7,15 +7,16 @@ the products ``alpha s`` by `change` while the scores move by dF is, block by bl
     d s     = d xi - lift(dF),      d alpha = wanted - theta d s,
 
 so what the reduced system needs of the blocks is their `pull` on the scores (n, k) when these stand still.
-`SimplexBlocks` is the same compiled, for maxima.
+`SimplexBlocks` and `HingeBlocks` are the same compiled, for maxima and for hinges.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from polymargin._native.hinge_blocks import HingeBlocks
 from polymargin._native.simplex_blocks import MOST_CLASSES, SimplexBlocks
-from polymargin.solvers.hinge._slots import Array, CurvedSlots, SimplexSlots, Slots, row_sums
+from polymargin.solvers.hinge._slots import Array, BoxSlots, CurvedSlots, SimplexSlots, Slots, row_sums
 from polymargin.solvers.hinge.settings import INTERIOR
 
 LONGEST_MOVE = 1.0
@@ -181,8 +182,12 @@ class GeneralBlocks:
         return self._pulled(self.wanted - self.theta * ((row_sums(self.wanted) - missing) / self.total)[:, None])
 
 
-def blocks_of(slots: Slots, alpha: Array, slack: Array, epigraph: Array) -> GeneralBlocks | SimplexBlocks:
-    """Return the blocks at an iterate."""
+def blocks_of(
+    slots: Slots, alpha: Array, slack: Array, epigraph: Array, *, passes_matter: bool = True
+) -> GeneralBlocks | HingeBlocks | SimplexBlocks:
+    """Return the blocks at an iterate; hinges are compiled where passes over them take a part of the time."""
+    if isinstance(slots, BoxSlots) and passes_matter:
+        return HingeBlocks(slots, alpha, slack, epigraph, INTERIOR.least_product, INTERIOR.largest_product)
     few_classes = alpha.shape[1] <= MOST_CLASSES
     if isinstance(slots, SimplexSlots) and not isinstance(slots, CurvedSlots) and few_classes:
         return SimplexBlocks(slots.weight, slots.anchor, slots.starts, alpha, slack, epigraph)

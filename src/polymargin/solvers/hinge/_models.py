@@ -104,7 +104,8 @@ class Model:
         alpha, slack, epigraph = first_slots(
             slots, self.problem.losses.offset, None if start is None else start.dual
         )
-        blocks = blocks_of(slots, alpha, slack, epigraph)
+        n, p = self.features.shape
+        blocks = blocks_of(slots, alpha, slack, epigraph, passes_matter=n > p)
         Z = np.zeros_like(unknowns.tilt)
         keeps_products = _keeps_products(self.features)
         if isinstance(blocks, SimplexBlocks) and keeps_products and unknowns.keeps_outer:

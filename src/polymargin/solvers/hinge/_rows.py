@@ -17,7 +17,7 @@ from scipy import sparse
 from polymargin.blocks import Blocks, added
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import HingeProblem, features_of
-from polymargin.solvers.hinge._blocks import GeneralBlocks, SimplexBlocks
+from polymargin.solvers.hinge._blocks import GeneralBlocks, HingeBlocks, SimplexBlocks
 from polymargin.solvers.hinge._slots import Array, Slots, row_sums, slots_of
 from polymargin.solvers.hinge.settings import INTERIOR
 
@@ -42,7 +42,7 @@ class Rows:
     def __init__(
         self,
         features: Any,
-        blocks: GeneralBlocks | SimplexBlocks,
+        blocks: GeneralBlocks | HingeBlocks | SimplexBlocks,
         atoms: Array,
         basis: Array,
         products: Array | None = None,

@@ -48,7 +48,7 @@ class DescentSettings:
     closer: float = 0.7
     start_calls: int = 700
     epoch_calls: int = 25
-    step_cost: float = 30.0
+    step_cost: float = 15.0
     entry_cost: float = 4.0
     entry_class_cost: float = 0.5
 
@@ -106,7 +106,7 @@ class BlockDescent:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
         begin = _beginning(problem, start)
         descent = _Descent(problem, begin, np.random.default_rng(self.seed), self.tuning)
-        best = _Best(problem, begin)
+        best = _Best(problem, begin, settings.tol)
         next_certificate = smallest = np.inf
         newest = 0
         with Progress(settings, observer, method=self.name) as progress:
@@ -136,12 +136,19 @@ class BlockDescent:
 
 
 class _Best:
-    """The point of smallest certified gap so far; the first is that to begin with."""
+    """The point of smallest certified gap so far; the first is that to begin with, where it is looked at."""
 
-    def __init__(self, problem: HingeProblem, begin: HingePoint):
-        self.problem = problem
+    def __init__(self, problem: HingeProblem, begin: HingePoint, tol: float):
+        self.problem, self.tol = problem, tol
         self.point = begin
-        self.certificate = problem.certify(self.point)
+        self._certificate: Certificate | None = None
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the point."""
+        if self._certificate is None:
+            self._certificate = self.problem.certify(self.point)
+        return self._certificate
 
     def offer(self, point: HingePoint) -> Certificate:
         """Repair and certify `point`, and keep it if it is the best."""
@@ -149,8 +156,8 @@ class _Best:
         if dual is not None:
             repaired = HingePoint(dual, point.intercept)
             certificate = self.problem.certify(repaired)
-            if certificate.gap < self.certificate.gap:
-                self.point, self.certificate = repaired, certificate
+            if certificate.within(self.tol) or certificate.gap < self.certificate.gap:
+                self.point, self._certificate = repaired, certificate
         return self.certificate
 
 
@@ -219,8 +226,9 @@ class _Descent:
 
     def _squared_norm(self) -> float:
         """Return ||W||^2 after taking off what the classes have in common."""
-        by_class = 0 if self.sweep is sweep_dense else 1
-        return float(np.vdot(self.W, self.W) - np.square(self.W.sum(axis=by_class)).sum() / self.dual.shape[1])
+        k = self.dual.shape[1]
+        common = np.ones(k) @ self.W if self.sweep is sweep_dense else self.W @ np.ones(k)
+        return float(np.vdot(self.W, self.W) - np.vdot(common, common) / k)
 
     def move_multipliers(self) -> None:
         """Step of the augmented Lagrangian: b <- b + tau 1'R, which is the shift that the scores have now."""
@@ -250,7 +258,7 @@ class _Descent:
 
 def _bind_features(features: Any, R: NDArray[np.float64]) -> tuple[Any, tuple, NDArray[np.float64]]:
     """Return the sweep for this storage, its first arguments, and W in the layout that it wants."""
-    W = np.asarray(features.T @ R, dtype=np.float64)
+    W = np.asarray(features.T @ R, dtype=np.float64) if R.any() else np.zeros((features.shape[1], R.shape[1]))
     if sparse.issparse(features):
         kind = np.int64 if features.indices.dtype == np.int64 else np.int32
         arrays = features.data, features.indices.astype(kind, copy=False), features.indptr.astype(kind, copy=False)

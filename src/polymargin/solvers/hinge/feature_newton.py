@@ -26,18 +26,21 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg.blas import dtrsv
 
 from polymargin._native.proximal import proximal_step
 from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced
-from polymargin.solvers.linear_algebra import conjugate_gradients
+from polymargin.solvers.linear_algebra import conjugate_gradients, dense
 from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,16 @@ class FeatureNewtonSettings:
         and steps from which on the preconditioner is made anew.
     sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
         feature, and so many more.
-    answer_calls : calls for one answer to scores.
+    answer_calls, image_calls : calls for one answer to scores, and for one image under Newton's matrix, with a
+        step of conjugate gradients; two more for every class.
+    judged_after : part of the work allotted after which the pace, from a gap of one, must be enough for the rest.
     """
 
     first_width: float = 4.0
     narrower: float = 0.25
     inexact: float = 0.3
-    exactness: float = 1e-5
-    tighter: float = 0.01
+    exactness: float = 3e-3
+    tighter: float = 0.03
     damping: float = 1e-3
     patience: int = 60
     line_steps: int = 20
@@ -78,6 +83,8 @@ class FeatureNewtonSettings:
     sample_per_feature: int = 5
     sample: int = 500
     answer_calls: int = 100
+    image_calls: int = 30
+    judged_after: float = 0.2
 
     def sampled_rows(self, n_features: int) -> int:
         """Return the rows from which a preconditioner is made, at most."""
@@ -85,6 +92,27 @@ class FeatureNewtonSettings:
 
 
 DEFAULTS = FeatureNewtonSettings()
+
+
+def operations_of_answer(entries: int, tuning: FeatureNewtonSettings) -> Operations:
+    """Return the operations of an answer to scores of so many entries."""
+    return {"entry": 2.0 * entries, "call": tuning.answer_calls}
+
+
+def operations_of_image(stored: float, n: int, p: int, k: int, tuning: FeatureNewtonSettings) -> Operations:
+    """Return the operations of an image under Newton's matrix of n free rows, preconditioned."""
+    # two products in single precision, which takes half the time, and two triangular solutions per class
+    return {
+        "product": stored * k,
+        "entry": float(n * k),
+        "stream": 2.0 * k * (p + 1) ** 2,
+        "call": tuning.image_calls + 2 * k,
+    }
+
+
+def operations_of_preconditioner(n: int, p: int, k: int) -> Operations:
+    """Return the operations of a preconditioner from n rows."""
+    return {"product": k * float(n) * (p + 1) ** 2, "factor": k * (p + 1) ** 3 / 3.0}
 
 
 class FeatureNewton:
@@ -123,7 +151,7 @@ class FeatureNewton:
                 progress.record(iterate.primal, iterate.primal - iterate.gap)
                 if iterate.relative_gap < best.relative_gap:
                     best, newest = iterate, iteration
-                elif iteration - newest > tuning.patience:
+                elif iteration - newest > tuning.patience or self._is_hopeless(progress, best.relative_gap):
                     progress.status = Status.STALLED
                     break
                 if iterate.relative_gap > settings.tol:
@@ -138,6 +166,16 @@ class FeatureNewton:
                     iterate, exactness = model.narrow(iterate), tuning.exactness
                 iterate = model.newton_step(iterate)
             return progress.finish(*model.certified(best))
+
+    def _is_hopeless(self, progress: Progress, gap: float) -> bool:
+        """Tell whether the work allotted is too little at the pace since the gap was one.
+
+        What it was before tells nothing, nor what it is where the centre has just moved.
+        """
+        limit = progress.settings.work
+        if limit is None or progress.work < self.tuning.judged_after * limit:
+            return False
+        return limit * np.log(1.0 / min(gap, 1.0)) < progress.work * np.log(1.0 / progress.settings.tol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +228,9 @@ class _Smoothed:
         self.problem, self.progress = problem, progress
         features = as_features(problem.gram, "Newton's method on features").features
         self.X: Any = features if sparse.issparse(features) else np.asarray(features, dtype=np.float64)
+        # directions need few digits: in single precision, of numbers of at most one, lest they overflow
+        self.largest_entry = _largest(self.X)
+        self.single: Any = (self.X / self.largest_entry).astype(np.float32)
         self.k = losses.n_classes
         tables = losses.compiled_tables()
         self.simplex, self.absolute = tables.simplex, tables.centred
@@ -217,7 +258,7 @@ class _Smoothed:
 
     def answer(self, F: Array) -> _Answer:
         """Return the dual point that answers the scores `F`."""
-        self.progress.count_all({"entry": 2.0 * self.centre.size, "call": self.tuning.answer_calls})
+        self.progress.count_all(operations_of_answer(self.centre.size, self.tuning))
         alpha, free = np.empty_like(self.centre), np.empty(self.centre.shape, dtype=np.uint8)
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt
@@ -304,29 +345,37 @@ class _Curvature:
         n_free = iterate.free.sum(axis=1)
         blocks = np.flatnonzero(n_free > (1 if model.simplex else 0))
         self.model = model
-        self.X: Any = model.X[model.example[blocks]]
+        self.X: Any = model.single[model.example[blocks]]
         self.stored = self.X.nnz if sparse.issparse(self.X) else self.X.size
-        self.mask = iterate.free[blocks].astype(np.float64)
-        self.weight = self.mask * (model.bound[blocks] / model.width)
+        self.mask = iterate.free[blocks].astype(np.float32)
+        largest_bound = _largest(model.bound)
+        self.weight = self.mask * (model.bound[blocks] / largest_bound).astype(np.float32)
+        self.scale = largest_bound / model.width
         self.own = np.arange(len(blocks)), model.label[blocks]
-        self.n_free = n_free[blocks, None].astype(np.float64)
+        self.n_free = n_free[blocks, None].astype(np.float32)
         self.fit_intercept = model.problem.fit_intercept
         # where nothing is free the intercept has no curvature: damping keeps its steps within some margins
         self.floor = model.damping if self.fit_intercept else 1.0
 
     def product(self, V: Array) -> Array:
         """Multiply by `V` (p + 1, k)."""
-        self.model.progress.count("product", 2.0 * self.stored * V.shape[1])
-        self.model.progress.count("entry", 3.0 * self.mask.size)
-        pull = self._through_losses(np.asarray(self.X @ V[:-1]) + V[-1])
+        p, k = self.X.shape[1], self.model.k
+        operations = operations_of_image(self.stored, len(self.mask), p, k, self.model.tuning)
+        self.model.progress.count_all(operations)
+        scaled = V.copy()
+        scaled[:-1] *= self.model.largest_entry
+        length = _largest(scaled)
+        single = (scaled / length).astype(np.float32)
+        pull = self._through_losses(np.asarray(self.X @ single[:-1]) + single[-1])
         product = np.empty_like(V)
-        product[:-1] = V[:-1] + self.X.T @ pull
-        product[-1] = self.floor * V[-1]
-        if self.fit_intercept:
-            product[-1] += pull.sum(axis=0)
+        product[:-1] = self.X.T @ pull
+        product[-1] = pull.sum(axis=0) if self.fit_intercept else 0.0
+        product *= length * self.scale
+        product[:-1] = self.model.largest_entry * product[:-1] + V[:-1]
+        product[-1] += self.floor * V[-1]
         return product
 
-    def _through_losses(self, F: Array) -> Array:
+    def _through_losses(self, F: Single) -> Single:
         if self.model.simplex:
             mean = np.einsum("ij,ij->i", self.mask, F)[:, None] / self.n_free
             return self.weight * (F - mean)
@@ -337,8 +386,8 @@ class _Curvature:
         pull[self.own] -= pull.sum(axis=1)
         return pull
 
-    def _diagonals(self) -> Array:
-        """Return the diagonals of the blocks B_p."""
+    def _diagonals(self) -> Single:
+        """Return the diagonals of the blocks B_p, but for their scale."""
         if self.model.simplex:
             return self.weight * (1.0 - 1.0 / self.n_free)
         total = self.weight.sum(axis=1)
@@ -352,25 +401,33 @@ class _Curvature:
     def preconditioner(self) -> Callable[[Array], Array]:
         """Return a solver with the matrix's class-by-class part."""
         k = self.model.k
-        diagonals = self._diagonals()
+        diagonals = self.scale * self._diagonals().astype(np.float64)
         factors = [self._factor(diagonals[:, j]) for j in range(k)]
-        return lambda V: _centred(
-            np.column_stack([scipy.linalg.cho_solve(factors[j], V[:, j], check_finite=False) for j in range(k)])
-        )
 
-    def _factor(self, diagonal: Array) -> tuple[Array, bool]:
+        def solve(V: Array) -> Array:
+            half = (dtrsv(factor, column, lower=1) for factor, column in zip(factors, V.T, strict=True))
+            whole = [dtrsv(factor, column, lower=1, trans=1) for factor, column in zip(factors, half, strict=True)]
+            return _centred(np.array(whole).T)
+
+        return solve
+
+    def _factor(self, diagonal: Array) -> Array:
         """Factor one class's part, from a sample of its rows where they are many."""
         rows = np.flatnonzero(diagonal)
         stride = max(1, len(rows) // self.model.tuning.sampled_rows(self.X.shape[1]))
         rows = rows[::stride]
         root = np.sqrt(stride * diagonal[rows])[:, None]
-        part = self.X[rows].toarray() if sparse.issparse(self.X) else self.X[rows]
-        scaled = np.hstack([part * root, root if self.fit_intercept else np.zeros_like(root)])
+        constant = root if self.fit_intercept else np.zeros_like(root)
+        scaled = np.hstack([dense(self.X[rows]) * (self.model.largest_entry * root), constant])
         matrix = scaled.T @ scaled
-        self.model.progress.count("product", float(scaled.size) * len(matrix))
-        self.model.progress.count("factor", len(matrix) ** 3 / 3.0)
+        self.model.progress.count_all(operations_of_preconditioner(len(rows), self.X.shape[1], 1))
         matrix.flat[:: len(matrix) + 1] += np.append(np.ones(len(matrix) - 1), self.floor)
-        return scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
+        return np.asfortranarray(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
+
+
+def _largest(table: Any) -> float:
+    """Return the largest size of an entry; one where all are zero."""
+    return (float(abs(table).max()) if min(table.shape) else 0.0) or 1.0
 
 
 def _centred(V: Array) -> Array:

@@ -210,6 +210,7 @@ def operations_per_iteration(size: Size, tuning: InteriorSettings = INTERIOR) ->
         products, factors = float(size.n_atoms) * (n * p**2 + unknowns**2), unknowns**3 / 3.0
     return {
         "product": products,
+        "stream": float(tuning.thin_products) * n * p * k,
         "factor": factors,
         "entry": float(tuning.entries_visited) * size.n_slots,
         "call": tuning.compiled_calls if size.is_compiled else tuning.calls,

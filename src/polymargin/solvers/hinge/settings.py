@@ -42,7 +42,8 @@ class InteriorSettings:
     outer_entries : of the table of products of the atoms' coordinates, up to which it is kept; of many classes the
         curvature is formed in the classes' own coordinates, without it.
     chunk_entries : of features that are weighted at a time.
-    entries_visited : times that an iteration goes over all slots, about.
+    entries_visited, thin_products : times that an iteration goes over all slots, about, and over the features, a
+        column per class.
     calls, compiled_calls : calls of an iteration, and of one that is compiled as a whole.
     """
 
@@ -77,7 +78,8 @@ class InteriorSettings:
     few_unknowns: int = 400
     outer_entries: int = 2**24
     chunk_entries: int = 2**18
-    entries_visited: int = 20
+    entries_visited: int = 8
+    thin_products: int = 10
     calls: int = 400
     compiled_calls: int = 40
 
