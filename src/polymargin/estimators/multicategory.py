@@ -289,7 +289,7 @@ class MulticategorySVC(KernelClassifier):
         solution = at_rest(Portfolio(solver).solve, problem, settings, observer=self._observer())
         if nystroem is None and kernel.name not in SEMI_DEFINITE:
             check_bound(problem, solution.point.dual, solution.certificate.dual)
-        self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
+        self._store(data, kernel, nystroem, problem.model(solution.point))
         record = self._fit_record
         self._fit_record = FitRecord(record.labels, record.costs, n_rows, record.coefficients)
         self.intercept_ = solution.point.intercept
@@ -322,7 +322,7 @@ class MulticategorySVC(KernelClassifier):
         n = problem.gram.n
         step = 1 + n * n // POLICY.checked_scores
         rows = np.arange(0, n, step)
-        R = problem.coefficients(solution.point.dual)
+        R = problem.model(solution.point)
         seen = products_at(problem.gram, rows, R) + solution.point.intercept
         losses = problem.losses.restricted(rows)
         error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))

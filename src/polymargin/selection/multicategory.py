@@ -230,7 +230,7 @@ class MarginSearch(MarginClassifier):
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
         problem = HingeProblem(steps.gram(winner, kernel, data.X, width.nystroem), losses, winner.fit_intercept)
         solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
-        steps.store(winner, data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
+        steps.store(winner, data, kernel, width.nystroem, problem.model(solution.point))
         winner.intercept_ = solution.point.intercept
         steps.conclude(winner, solution, settings.tol)
         return winner
@@ -384,7 +384,7 @@ class _Grid:
             everywhere = np.zeros((gram.n, data.n_classes))
             path = self._path(restricted(gram, train), train, self.Cs[: len(costs)], part)
             for at, (_, problem, solution) in enumerate(path):
-                everywhere[train] = problem.coefficients(solution.point.dual)
+                everywhere[train] = problem.model(solution.point)
                 scores = scores_at(gram, test, everywhere) + solution.point.intercept
                 costs[at] += data.example_costs[test, scores.argmax(axis=1)].sum()
                 if part.is_spent:

@@ -63,6 +63,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     system = np.block([[quadratic, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
     x = np.linalg.solve(system, np.concatenate([linear, np.zeros(len(sums))]))[: n * k].reshape(n, k)
     np.testing.assert_allclose(iterate.t.T, t.T + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-4, atol=1e-4)
+    iterate.certified()
     # what the next step adds to was put right in double precision
     np.testing.assert_allclose(iterate.x.T, x - x.mean(axis=1, keepdims=True), rtol=1e-9, atol=1e-9)
 

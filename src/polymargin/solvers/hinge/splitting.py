@@ -183,11 +183,13 @@ class _SplittingIterate:
 
     def __init__(self, problem: HingeProblem, start: HingePoint, tuning: SplittingSettings):
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
-        self.intercept = start.intercept
+        self.guess = self.intercept = start.intercept
         self.upper = np.ascontiguousarray(self.losses.upper.T)
         self.inversions = self.steps = 0
-        H = problem.gram.matmul(problem.coefficients(start.dual))
-        margins = self.losses.margins(H + start.intercept)
+        self.dual, self.R = start.dual, problem.coefficients(start.dual)
+        self.dual_scores = self.scores = problem.gram.matmul(self.R)
+        self.least, self.highest = np.inf, -np.inf
+        margins = self.losses.margins(self.scores + start.intercept)
         self.rho = self.best_rho = tuning.penalty * self._scale(start.dual, margins)
         self.t = np.ascontiguousarray((start.dual + margins / self.rho).T)
 
@@ -214,7 +216,7 @@ class _SplittingIterate:
         self.of_ones = self._solved(np.ones((1, len(matrix))))[0]
         self.v = self._reflected()[2]
         self.x = self._summing_to_zero(self.rho * self._solved(self.v))
-        self._put_right()
+        self._put_right(self.problem.gram.matmul(self.x.T).T)
         return True
 
     def _has_outgrown_rho(self) -> bool:
@@ -236,7 +238,6 @@ class _SplittingIterate:
             self.v = v
             self.t += relaxation * (self.x + (mean + shift) - z)
         self.steps += steps
-        self._put_right()
         return True
 
     def _reflected(self) -> tuple[Array, Array, Array]:
@@ -247,9 +248,9 @@ class _SplittingIterate:
         v -= mean
         return z, mean, v
 
-    def _put_right(self) -> None:
-        """Take from x what rounding has made of it."""
-        missing = self.rho * (self.v - self.x) - self.problem.gram.matmul(self.x.T).T
+    def _put_right(self, product: Array) -> None:
+        """Take from x, whose product with the matrix is given, what rounding has made of it."""
+        missing = self.rho * (self.v - self.x) - product
         if self.problem.fit_intercept:  # constants are the intercept's
             missing -= missing.mean(axis=1, keepdims=True)
         self.x += self._summing_to_zero(self._solved(missing))
@@ -265,17 +266,35 @@ class _SplittingIterate:
         return x - np.outer(x.sum(axis=1) / self.of_ones.sum(), self.of_ones)
 
     def certified(self) -> tuple[HingePoint, Certificate]:
-        """Return the feasible point near the iterate, and its certificate."""
-        dual = np.clip(self.t.T, 0.0, self.losses.upper)
+        """Return the best scores and the best dual point so far, and their certificate; x is put right."""
+        product = self.problem.gram.matmul(self.x.T)
+        self._note_scores(_centred(-self.x.T), _centred(-product))
+        self._put_right(product.T)
+        self._note_dual(np.clip(self.t.T, 0.0, self.losses.upper))
+        point = HingePoint(self.dual, self.intercept, primal=self.R)
+        return point, self.problem.certify(point, self.dual_scores, self.scores)
+
+    def _note_scores(self, R: Array, H: Array) -> None:
+        """Keep coefficients and their scores if they are the best."""
+        intercept = self.guess
+        if self.problem.fit_intercept:
+            intercept = self.guess = central_intercept(self.losses, self.dual, H, guess=self.guess)
+        self.margins = self.losses.margins(H + intercept)
+        primal = self.problem.objective(R, H, intercept)
+        if not primal >= self.least:
+            self.least, self.R, self.scores, self.intercept = primal, R, H, intercept
+
+    def _note_dual(self, dual: Array) -> None:
+        """Keep the feasible point near `dual` if it is the best."""
         if self.problem.fit_intercept:
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
-        H = self.problem.gram.matmul(self.problem.coefficients(dual))
-        if self.problem.fit_intercept:
-            self.intercept = central_intercept(self.losses, dual, H, guess=self.intercept)
-        self.best_rho = self.tuning.penalty * self._scale(dual, self.losses.margins(H + self.intercept))
-        point = HingePoint(dual, self.intercept)
-        return point, self.problem.certify(point, H)
+        self.best_rho = self.tuning.penalty * self._scale(dual, self.margins)
+        R = self.problem.coefficients(dual)
+        H = self.problem.gram.matmul(R)
+        value = self.losses.dual_value(dual) - 0.5 * float(np.vdot(R, H))
+        if not value <= self.highest:
+            self.highest, self.dual, self.dual_scores = value, dual, H
 
     def _scale(self, dual: Array, margins: Array) -> float:
         """Return the scale of rho, between the kernel's and that of margins over variables.
@@ -291,48 +310,65 @@ class _SplittingIterate:
 def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> bool:
     """Replace a positive definite matrix by its inverse, block by block; False if there is no time for it.
 
-    The sweep operator: of the block p it makes ``-A_pp^-1``, of its columns ``A_ip A_pp^-1``, of the rest
-    ``A_ij - A_ip A_pp^-1 A_pj``; when all blocks are swept, minus the inverse is left. Only the upper triangle is
-    kept until then.
+    As LAPACK does it, with pauses: the Cholesky factor L, its inverse X, and ``X'X``, each in the lower triangle.
     """
-    if len(matrix) <= tuning.at_once:
+    n = len(matrix)
+    if n <= tuning.at_once:
         _invert_at_once(matrix)
         return True
-    blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
+    blocks = _blocks(n, tuning.block_operations, tuning.block_widths)
+    for at, p in enumerate(blocks):
+        if progress.out_of_time():
+            return False
+        corner = _inverse_factor(matrix[p, p])
+        matrix[p.stop :, p] = matrix[p.stop :, p] @ corner.T
+        matrix[p, p] = corner
+        for i in blocks[at + 1 :]:
+            matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p.stop : i.stop, p].T
+    for at, p in enumerate(blocks):
+        if progress.out_of_time():
+            return False
+        row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
+        if row:
+            matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
     for p in blocks:
         if progress.out_of_time():
             return False
-        corner = matrix[p, p].copy()
-        columns = np.vstack([matrix[: p.start, p], corner, matrix[p, p.stop :].T])
-        _invert_at_once(corner)
-        solved = columns @ corner
-        for i in blocks:
-            matrix[i, i.start :] -= solved[i] @ columns[i.start :].T
-        matrix[: p.start, p] = solved[: p.start]
-        matrix[p, p.stop :] = solved[p.stop :].T
-        matrix[p, p] = -corner
-    np.negative(matrix, out=matrix)
+        matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
     _mirror(matrix, blocks)
     return True
 
 
-def _invert_at_once(matrix: NDArray) -> None:
-    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
-    # LAPACK's lower triangle is ours above the diagonal
-    factor, failed = potrf(matrix.T, lower=1, overwrite_a=1)
+def _inverse_factor(matrix: NDArray) -> NDArray:
+    """Return the inverse of the Cholesky factor of a matrix of which the lower triangle is given."""
+    potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (matrix,))
+    factor, failed = potrf(matrix, lower=1, clean=1)
     if failed:
         raise scipy.linalg.LinAlgError("the matrix is not positive definite")
-    potri(factor, lower=1, overwrite_c=1)
+    return np.tril(trtri(factor, lower=1)[0])
+
+
+def _invert_at_once(matrix: NDArray) -> None:
+    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
+    # LAPACK's upper triangle is ours below the diagonal
+    factor, failed = potrf(matrix.T, lower=0, overwrite_a=1)
+    if failed:
+        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
+    potri(factor, lower=0, overwrite_c=1)
     _mirror(matrix, _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths))
 
 
 def _mirror(matrix: NDArray, blocks: list[slice]) -> None:
-    """Copy what is above the diagonal to below it."""
+    """Copy what is below the diagonal to above it."""
     for i in blocks:
-        matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
-        matrix[i.stop :, i] = matrix[i, i.stop :].T
+        matrix[i, i] = np.tril(matrix[i, i]) + np.tril(matrix[i, i], -1).T
+        matrix[i, i.stop :] = matrix[i.stop :, i].T
 
 
 def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
     width = int(np.clip(operations / n**2, *widths))
     return [slice(first, min(first + width, n)) for first in range(0, n, width)]
+
+
+def _centred(u: Array) -> Array:
+    return u - u.mean(axis=1, keepdims=True)
