@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import as_dense, skinny_product
+from polymargin.gram import DenseGram, as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
@@ -42,9 +42,11 @@ class SplittingSettings:
     Attributes
     ----------
     relaxation : of the steps.
-    penalty : rho, as a multiple of its scale at the first point.
-    rescaled_after, outgrown, max_inversions : steps after which the scale is believed, the factor by which it must
-        have changed for another inversion, and their number.
+    penalty, own_part, own_power : rho is the first times its scale, plus the second times the part of a row's own in
+        the kernel to this power.
+    pilot_rows, pilot_share, pilot_steps : the scale is that after a few steps on a part of the rows, at least and at
+        most so many.
+    own_rows, neighbours : rows that are asked what their nearest neighbours leave to be their own, and how many.
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
     steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
@@ -60,13 +62,17 @@ class SplittingSettings:
     """
 
     relaxation: float = 1.9
-    penalty: float = 0.7
-    rescaled_after: int = 150
-    outgrown: float = 2.0
-    max_inversions: int = 2
+    penalty: float = 0.3
+    own_part: float = 0.5
+    own_power: float = 1.5
+    pilot_rows: tuple[int, int] = (300, 1000)
+    pilot_share: float = 0.25
+    pilot_steps: int = 20
+    own_rows: int = 64
+    neighbours: int = 30
     fewest_steps: int = 10
     most_steps: int = 30
-    judged_after: int = 90
+    judged_after: int = 150
     max_steps: int = 4000
     steps: int = 25
     steps_per_digit: int = 25
@@ -109,6 +115,10 @@ def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = 
     ]
 
 
+ROUNDING = 1e-9
+"""Relative ridge that makes neighbours that are one row invertible."""
+
+
 class Splitting:
     """Over-relaxed steps to a fixed point, for box losses that see single scores on a matrix held in memory."""
 
@@ -134,10 +144,11 @@ class Splitting:
         with Progress(settings, observer, method=self.name) as progress:
             point = start or HingePoint(problem.losses.resting_dual(), np.zeros(k))
             best = problem.certify(point)
-            iterate = _SplittingIterate(problem, point, tuning)
+            iterate = _SplittingIterate(problem, point, penalty_of(problem, progress, tuning), tuning)
+            is_ready = iterate.prepare(progress)
             steps, looks = tuning.most_steps, _Looks()
             for _ in progress:
-                if not (iterate.prepare(progress) and iterate.advance(steps, progress)):
+                if not (is_ready and iterate.advance(steps, progress)):
                     break
                 candidate, certificate = iterate.certified()
                 progress.count_all(tuning.operations_to_look(n, k))
@@ -157,19 +168,14 @@ class Splitting:
 
 
 class _Looks:
-    """What certificates tell of the pace; another rho has another one."""
+    """What certificates tell of the pace."""
 
     def __init__(self) -> None:
         self.found: list[tuple[int, float]] = []
 
     def steps_to_go(self, steps: int, gap: float, tol: float) -> float:
-        """Return how many steps are left at the rate of the second half of the way with this rho.
-
-        Gaps go up and down, so that the smallest until then counts.
-        """
-        if self.found and steps <= self.found[-1][0]:
-            self.found.clear()
-        gap = max(min([gap, *(before for _, before in self.found[-1:])]), 1e-16)
+        """Return how many steps are left at the rate of the second half of the way."""
+        gap = max(gap, 1e-16)
         self.found.append((steps, gap))
         if len(self.found) == 1:
             return np.inf
@@ -181,26 +187,19 @@ class _Looks:
 class _SplittingIterate:
     """The state t (k, n), what the rest makes of v = 2z - t, and the matrix that takes them on."""
 
-    def __init__(self, problem: HingeProblem, start: HingePoint, tuning: SplittingSettings):
+    def __init__(self, problem: HingeProblem, start: HingePoint, rho: float, tuning: SplittingSettings):
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
         self.guess = self.intercept = start.intercept
         self.upper = np.ascontiguousarray(self.losses.upper.T)
-        self.inversions = self.steps = 0
-        self.dual, self.R = start.dual, problem.coefficients(start.dual)
+        self.rho, self.steps = rho, 0
+        self.dual, self.R = start.dual, problem.model(start)
         self.dual_scores = self.scores = problem.gram.matmul(self.R)
         self.least, self.highest = np.inf, -np.inf
-        margins = self.losses.margins(self.scores + start.intercept)
-        self.rho = self.best_rho = tuning.penalty * self._scale(start.dual, margins)
-        self.t = np.ascontiguousarray((start.dual + margins / self.rho).T)
+        self.margins = self.losses.margins(self.scores + start.intercept)
+        self.t = np.ascontiguousarray((start.dual + self.margins / rho).T)
 
     def prepare(self, progress: Progress) -> bool:
-        """Invert ``K + rho I`` where rho is new; False if there is no time, or the kernel matrix is indefinite."""
-        if self.inversions and not self._has_outgrown_rho():
-            return True
-        z = np.clip(self.t, 0.0, self.upper)
-        self.t = z + (self.rho / self.best_rho) * (self.t - z)
-        self.rho, self.steps = self.best_rho, 0
-        self.inversions += 1
+        """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
         matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(np.float32)
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
@@ -218,12 +217,6 @@ class _SplittingIterate:
         self.x = self._summing_to_zero(self.rho * self._solved(self.v))
         self._put_right(self.problem.gram.matmul(self.x.T).T)
         return True
-
-    def _has_outgrown_rho(self) -> bool:
-        """Tell whether another rho is worth another inversion."""
-        tuning, ratio = self.tuning, self.best_rho / self.rho
-        is_judged = self.steps >= tuning.rescaled_after and self.inversions < tuning.max_inversions
-        return is_judged and max(ratio, 1.0 / ratio) > tuning.outgrown
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
@@ -289,22 +282,62 @@ class _SplittingIterate:
         if self.problem.fit_intercept:
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
-        self.best_rho = self.tuning.penalty * self._scale(dual, self.margins)
         R = self.problem.coefficients(dual)
         H = self.problem.gram.matmul(R)
         value = self.losses.dual_value(dual) - 0.5 * float(np.vdot(R, H))
         if not value <= self.highest:
             self.highest, self.dual, self.dual_scores = value, dual, H
 
-    def _scale(self, dual: Array, margins: Array) -> float:
+    def scale(self) -> float:
         """Return the scale of rho, between the kernel's and that of margins over variables.
 
         The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to
         100.
         """
-        curvature = float(self.problem.gram.diagonal().mean())
-        ratio = float(np.linalg.norm(margins[self.losses.sizes > 0])) / max(float(np.linalg.norm(dual)), 1e-300)
+        curvature = _curvature(self.problem)
+        margins = float(np.linalg.norm(self.margins[self.losses.sizes > 0]))
+        ratio = margins / max(float(np.linalg.norm(self.dual)), 1e-300)
         return curvature * float(np.sqrt(np.clip(ratio / curvature, self.tuning.least_ratio, 1.0)))
+
+
+def _curvature(problem: HingeProblem) -> float:
+    return float(problem.gram.diagonal().mean())
+
+
+def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> float:
+    """Return rho: by what a few steps on a part of the rows find, and what rows have that their neighbours lack.
+
+    Where rows are alike the matrix has small eigenvalues, and rho is to be among the larger ones; where every row
+    is its own the matrix is nearly a multiple of the identity, and so is rho.
+    """
+    gram, n = as_dense(problem.gram, "Splitting"), problem.losses.n_examples
+    size = min(n, int(np.clip(tuning.pilot_share * n, *tuning.pilot_rows)))
+    order = np.random.default_rng(0).permutation(n)
+    rows = np.sort(order[:size])
+    losses = problem.losses.restricted(rows)
+    part = HingeProblem(DenseGram(gram.block(rows, rows)), losses, problem.fit_intercept)
+    curvature = _curvature(problem)
+    zero = HingePoint(losses.resting_dual(), np.zeros(losses.n_classes))
+    iterate = _SplittingIterate(part, zero, tuning.penalty * curvature, tuning)
+    scale = curvature
+    if iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress):
+        iterate.certified()
+        scale = iterate.scale()
+    own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / curvature
+    return tuning.penalty * scale + tuning.own_part * curvature * own**tuning.own_power
+
+
+def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
+    """Return how much of their part of the kernel, in the median, rows do not share with their nearest neighbours."""
+    K, place = gram.block(rows), np.arange(len(rows))
+    diagonal = K[place, rows]
+    K[place, rows] = -np.inf
+    size = min(size, K.shape[1] - 1)
+    near = np.argpartition(-K, size - 1, axis=1)[:, :size] if size else np.empty((len(rows), 0), dtype=np.intp)
+    to_near = np.take_along_axis(K, near, axis=1)
+    among = gram.matrix[near[:, :, None], near[:, None, :]] + ROUNDING * max(diagonal.max(), 1e-300) * np.eye(size)
+    shared = np.einsum("ra,ra->r", to_near, np.linalg.solve(among, to_near[:, :, None])[:, :, 0])
+    return float(np.clip(np.median(diagonal - shared), 0.0, diagonal.mean()))
 
 
 def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> bool:
