@@ -230,8 +230,7 @@ class MarginSearch(MarginClassifier):
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
         problem = HingeProblem(steps.gram(winner, kernel, data.X, width.nystroem), losses, winner.fit_intercept)
         solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
-        steps.store(winner, data, kernel, width.nystroem, problem.model(solution.point))
-        winner.intercept_ = solution.point.intercept
+        steps.store(winner, data, kernel, width.nystroem, problem, solution.point)
         steps.conclude(winner, solution, settings.tol)
         return winner
 

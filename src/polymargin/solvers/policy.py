@@ -96,11 +96,7 @@ class Policy:
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
-    free_to_split : free variables per example from which on splitting, which moves all of them, is considered
-        unless Newton steps on their face are cheaper.
     split_after : part of the work of splitting after which it is tried whatever the decomposition's pace.
-    split_steps, split_rival : steps that splitting takes where C is large, and the part of the work of an interior
-        point on the matrix that it may do if that is enough for them.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
@@ -149,10 +145,7 @@ class Policy:
     far_walk: int = 10
     coarse: float = 1e-3
     cheap: float = 0.1
-    free_to_split: float = 3.0
     split_after: float = 0.3
-    split_steps: int = 1000
-    split_rival: float = 0.5
     split_share: float = 0.25
     root_unknowns: int = 2500
     root_iterations: int = 20
@@ -389,19 +382,16 @@ class Policy:
         if state.has_run(Splitting.name) or not state.trail or not self._is_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
-        free, rows = state.face()
         predicted = sum(map(self.rates.work, operations_to_split(n, k, state.tol, self.splitting)))
-        if free < self.free_to_split * rows or self._work_of_faces(state) <= predicted:
+        if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
         to_come = self.tail * state.work_to_go(self.exact) if self._has_pace(state) else 0.0
         most = max(to_come, state.work / self.split_after)
         if predicted > (most if limit is None else min(most, self.split_share * limit)):
             return None
-        budget, rival = self.patience * predicted, self.rates.work(operations_to_solve(n, k, self.kernel_interior))
-        if self.rates.work(self.splitting.operations(n, k, self.split_steps)) <= self.split_rival * rival:
-            budget = max(budget, self.split_rival * rival)
-        return Stage(Splitting(self.splitting), predicted, budget)
+        rival = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+        return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, rival))
 
     def _interior(self, state: State) -> Stage | None:
         """Return an interior point, once, if it takes no more than the work so far or to come, or all is stuck."""

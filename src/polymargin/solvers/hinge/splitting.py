@@ -42,10 +42,10 @@ class SplittingSettings:
     Attributes
     ----------
     relaxation : of the steps.
-    penalty, own_part, own_power : rho is the first times its scale, plus the second times the part of a row's own in
-        the kernel to this power.
-    pilot_rows, pilot_share, pilot_steps : the scale is that after a few steps on a part of the rows, at least and at
-        most so many.
+    penalty, power : rho is a multiple of this power of margins over variables, in units of the kernel's diagonal,
+    own_part : plus a multiple of what rows do not share with their neighbours.
+    pilot_rows, pilot_share, pilot_steps, pilot_penalty : that ratio is the one after a few steps on a part of the
+        rows, at least and at most so many, with this rho.
     own_rows, neighbours : rows that are asked what their nearest neighbours leave to be their own, and how many.
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
@@ -62,12 +62,13 @@ class SplittingSettings:
     """
 
     relaxation: float = 1.9
-    penalty: float = 0.3
-    own_part: float = 0.5
-    own_power: float = 1.5
+    penalty: float = 0.8
+    power: float = 0.8
+    own_part: float = 0.3
     pilot_rows: tuple[int, int] = (300, 1000)
     pilot_share: float = 0.25
     pilot_steps: int = 20
+    pilot_penalty: float = 0.1
     own_rows: int = 64
     neighbours: int = 30
     fewest_steps: int = 10
@@ -145,7 +146,7 @@ class Splitting:
             point = start or HingePoint(problem.losses.resting_dual(), np.zeros(k))
             best = problem.certify(point)
             iterate = _SplittingIterate(problem, point, penalty_of(problem, progress, tuning), tuning)
-            is_ready = iterate.prepare(progress)
+            is_ready = progress.status is not Status.NUMERICAL_ERROR and iterate.prepare(progress)
             steps, looks = tuning.most_steps, _Looks()
             for _ in progress:
                 if not (is_ready and iterate.advance(steps, progress)):
@@ -288,27 +289,18 @@ class _SplittingIterate:
         if not value <= self.highest:
             self.highest, self.dual, self.dual_scores = value, dual, H
 
-    def scale(self) -> float:
-        """Return the scale of rho, between the kernel's and that of margins over variables.
-
-        The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to
-        100.
-        """
-        curvature = _curvature(self.problem)
+    def ratio(self) -> float:
+        """Return the ratio of margins to variables."""
         margins = float(np.linalg.norm(self.margins[self.losses.sizes > 0]))
-        ratio = margins / max(float(np.linalg.norm(self.dual)), 1e-300)
-        return curvature * float(np.sqrt(np.clip(ratio / curvature, self.tuning.least_ratio, 1.0)))
-
-
-def _curvature(problem: HingeProblem) -> float:
-    return float(problem.gram.diagonal().mean())
+        return margins / max(float(np.linalg.norm(self.dual)), 1e-300)
 
 
 def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> float:
     """Return rho: by what a few steps on a part of the rows find, and what rows have that their neighbours lack.
 
-    Where rows are alike the matrix has small eigenvalues, and rho is to be among the larger ones; where every row
-    is its own the matrix is nearly a multiple of the identity, and so is rho.
+    Bounds ask for the ratio of margins to variables, the quadratic for the kernel's scale: something between them
+    serves both. Where every row is its own the matrix is nearly a multiple of the identity, and rho is to be one of
+    its eigenvalues.
     """
     gram, n = as_dense(problem.gram, "Splitting"), problem.losses.n_examples
     size = min(n, int(np.clip(tuning.pilot_share * n, *tuning.pilot_rows)))
@@ -316,15 +308,14 @@ def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetti
     rows = np.sort(order[:size])
     losses = problem.losses.restricted(rows)
     part = HingeProblem(DenseGram(gram.block(rows, rows)), losses, problem.fit_intercept)
-    curvature = _curvature(problem)
+    unit, ratio = float(np.abs(gram.diagonal()).mean()) or 1.0, 1.0
     zero = HingePoint(losses.resting_dual(), np.zeros(losses.n_classes))
-    iterate = _SplittingIterate(part, zero, tuning.penalty * curvature, tuning)
-    scale = curvature
+    iterate = _SplittingIterate(part, zero, tuning.pilot_penalty * unit, tuning)
     if iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress):
         iterate.certified()
-        scale = iterate.scale()
-    own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / curvature
-    return tuning.penalty * scale + tuning.own_part * curvature * own**tuning.own_power
+        ratio = float(np.clip(iterate.ratio() / unit, tuning.least_ratio, 1.0))
+    own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit
+    return unit * (tuning.penalty * ratio**tuning.power + tuning.own_part * own)
 
 
 def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
