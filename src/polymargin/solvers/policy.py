@@ -82,7 +82,7 @@ class Policy:
         to an end where others stall.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
-    first_steps : steps per example in the first slice, where splitting may be the better choice.
+    first_steps : steps per example until the pace is known, where splitting may be the better choice.
     judged_after, pace_rounds : iterations after which its pace is believed, and the rounds that tell it.
     tail : how often what the decomposition promises it takes: it becomes slower towards the end.
     near : relative gap from which on Newton steps on faces are tried.
@@ -327,7 +327,7 @@ class Policy:
         if offers or state.stagnation.is_stuck:
             return min(offers, key=lambda stage: stage.predicted or 0.0, default=None)
         budget, tuning = max(self.slice_share * state.work, self.shortest_slice), self.decomposition
-        if not state.trail and self._is_lee(state):
+        if len(state.trail) < self.judged_after and self._is_lee(state):
             tuning = replace(tuning, steps_per_example=min(tuning.steps_per_example, self.first_steps))
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 

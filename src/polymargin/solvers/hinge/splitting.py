@@ -313,7 +313,7 @@ def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetti
     iterate = _SplittingIterate(part, zero, tuning.pilot_penalty * unit, tuning)
     if iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress):
         iterate.certified()
-        ratio = float(np.clip(iterate.ratio() / unit, tuning.least_ratio, 1.0))
+        ratio = max(iterate.ratio() / unit, tuning.least_ratio)
     own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit
     return unit * (tuning.penalty * ratio**tuning.power + tuning.own_part * own)
 
