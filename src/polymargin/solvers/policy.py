@@ -390,8 +390,9 @@ class Policy:
         most = max(to_come, state.work / self.split_after)
         if predicted > (most if limit is None else min(most, self.split_share * limit)):
             return None
-        rival = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
-        return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, rival))
+        # to fine tolerances others are quicker where it takes long
+        others = self.rates.work(operations_to_solve(n, k, self.kernel_interior)) if state.tol > self.fine else 0.0
+        return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, others))
 
     def _interior(self, state: State) -> Stage | None:
         """Return an interior point, once, if it takes no more than the work so far or to come, or all is stuck."""

@@ -9,7 +9,7 @@ from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.hinge import splitting
 from polymargin.solvers.hinge.decomposition import DecompositionSettings
 from polymargin.solvers.hinge.portfolio import Portfolio
-from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings, invert
+from polymargin.solvers.hinge.splitting import Inverse, Splitting, SplittingSettings
 from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
@@ -128,11 +128,25 @@ def test_the_inverse(precision, at_once):
     tuning = SplittingSettings(at_once=at_once, block_operations=64 * 230**2)
     A = np.random.default_rng(0).normal(size=(230, 300))
     matrix = A @ A.T / 300
-    found = matrix.astype(precision)
-    assert invert(found, Progress(Settings()), tuning)
-    error = np.abs(found.astype(np.float64) @ matrix - np.eye(230)).max()
-    assert error < 1e4 * np.finfo(precision).eps
-    np.testing.assert_array_equal(found, found.T)
+    V = np.random.default_rng(1).normal(size=(230, 7))
+    inverse, progress = Inverse(matrix.astype(precision), tuning), Progress(Settings())
+    assert inverse.prepare(progress)
+    assert inverse.is_complete == (at_once > 0)
+    rounding = 1e3 * np.finfo(precision).eps * np.abs(np.linalg.inv(matrix)).max() * np.abs(V).max()
+    np.testing.assert_allclose(inverse @ V, np.linalg.solve(matrix, V), atol=rounding)
+    if not at_once:
+        assert inverse.complete(progress)
+    np.testing.assert_allclose(inverse @ V, np.linalg.solve(matrix, V), atol=rounding)
+    np.testing.assert_array_equal(inverse.matrix, inverse.matrix.T)
+
+
+@pytest.mark.parametrize("inverted_from", [0.0, np.inf])
+def test_the_factor_serves_as_the_inverse_does(inverted_from):
+    problem = problem_of(2, 200, 5, 10.0)
+    tuning = SplittingSettings(at_once=0, inverted_from=inverted_from)
+    solution = Splitting(tuning).solve(problem, Settings(tol=1e-6), start=rough_point(problem))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=1e-5)
 
 
 @pytest.mark.parametrize("limits", [{"max_iter": 1}, {"time_limit": 1e-9}])

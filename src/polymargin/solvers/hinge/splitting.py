@@ -50,13 +50,16 @@ class SplittingSettings:
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
     steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
-    at_once : size up to which a matrix is inverted without a pause.
-    block_operations, block_widths : operations of one stretch of the inversion, a small part of a second, and the
+    at_once : size up to which a matrix is inverted at once, without a pause; larger ones are factorised first.
+    inverted_from, slower : steps to come, times classes over rows, from which on the inverse pays; steps that one
+        without it takes as long as.
+    block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and the
         least and largest width of its block.
     rough : gap that the first steps reach.
     look_ahead : part of the steps expected to be left that is taken before the next certificate.
     least_ratio : of margins over variables to the kernel's scale.
-    inversion_cost : operations of products that the inversion of a matrix takes, as a multiple of its size cubed.
+    factor_cost, completion_cost : operations of products that the factorisation of a matrix takes, and its inverse
+        after it, as multiples of its size cubed.
     look_steps : steps that the products in double precision of a certificate take as long as.
     step_calls, look_calls : calls of a step, and of a certificate.
     """
@@ -71,46 +74,54 @@ class SplittingSettings:
     pilot_penalty: float = 0.1
     own_rows: int = 64
     neighbours: int = 30
-    fewest_steps: int = 10
+    fewest_steps: int = 15
     most_steps: int = 30
     judged_after: int = 150
     max_steps: int = 4000
     steps: int = 25
     steps_per_digit: int = 25
     at_once: int = 2500
+    inverted_from: float = 0.6
+    slower: float = 1.4
     block_operations: float = 2e10
     block_widths: tuple[int, int] = (64, 400)
     rough: float = 0.1
-    look_ahead: float = 0.7
+    look_ahead: float = 0.9
     least_ratio: float = 1e-6
-    inversion_cost: float = 0.3
+    factor_cost: float = 0.14
+    completion_cost: float = 0.2
     look_steps: float = 6.0
     step_calls: int = 15
     look_calls: int = 600
 
     def operations(self, n: int, k: int, steps: float) -> Operations:
-        """Return the operations of so many steps; the inversion counts as none of them."""
+        """Return the operations of so many steps; the factorisation counts as none of them."""
         return {"product": steps * float(n) ** 2 * k, "call": steps * self.step_calls}
 
     def operations_to_look(self, n: int, k: int) -> Operations:
         """Return the operations of a certificate, and of what precedes it."""
         return {"product": self.look_steps * float(n) ** 2 * k, "call": self.look_calls}
 
-    def operations_to_invert(self, n: int) -> Operations:
-        """Return the operations of the inversion."""
-        return {"product": self.inversion_cost * float(n) ** 3}
+    def operations_to_factorise(self, n: int) -> Operations:
+        """Return the operations of what precedes the first step."""
+        whole = self.completion_cost if n <= self.at_once else 0.0
+        return {"product": (self.factor_cost + whole) * float(n) ** 3}
+
+    def operations_to_complete(self, n: int) -> Operations:
+        """Return the operations of the inverse of a factor."""
+        return {"product": self.completion_cost * float(n) ** 3}
 
 
 DEFAULTS = SplittingSettings()
 
 
 def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> list[Operations]:
-    """Return the operations that a solution takes, about: inversion, steps and certificates."""
+    """Return the operations that a solution takes, about: factorisation, steps and certificates."""
     steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
     looks = 1.0 + steps / tuning.most_steps
     look = tuning.operations_to_look(n, k)
     return [
-        tuning.operations_to_invert(n),
+        tuning.operations_to_factorise(n),
         tuning.operations(n, k, steps),
         {kind: looks * number for kind, number in look.items()},
     ]
@@ -147,7 +158,7 @@ class Splitting:
             best = problem.certify(point)
             iterate = _SplittingIterate(problem, point, penalty_of(problem, progress, tuning), tuning)
             is_ready = progress.status is not Status.NUMERICAL_ERROR and iterate.prepare(progress)
-            steps, looks = tuning.most_steps, _Looks()
+            steps, looks = tuning.most_steps, _Looks(best.gap)
             for _ in progress:
                 if not (is_ready and iterate.advance(steps, progress)):
                     break
@@ -164,6 +175,8 @@ class Splitting:
                 if iterate.steps >= tuning.judged_after and (is_too_much or to_go > tuning.max_steps):
                     progress.status = Status.STALLED
                     break
+                if not iterate.hasten(to_go, progress):
+                    break
                 steps = int(np.clip(tuning.look_ahead * to_go, tuning.fewest_steps, tuning.most_steps))
             return progress.finish(point, best)
 
@@ -171,15 +184,13 @@ class Splitting:
 class _Looks:
     """What certificates tell of the pace."""
 
-    def __init__(self) -> None:
-        self.found: list[tuple[int, float]] = []
+    def __init__(self, gap: float) -> None:
+        self.found = [(0, gap)]
 
     def steps_to_go(self, steps: int, gap: float, tol: float) -> float:
         """Return how many steps are left at the rate of the second half of the way."""
         gap = max(gap, 1e-16)
         self.found.append((steps, gap))
-        if len(self.found) == 1:
-            return np.inf
         first, before = self.found[(len(self.found) - 1) // 2]
         rate = np.log(before / gap) / (steps - first)
         return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
@@ -204,20 +215,29 @@ class _SplittingIterate:
         matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(np.float32)
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
-            progress.count_all(self.tuning.operations_to_invert(len(matrix)))
+            progress.count_all(self.tuning.operations_to_factorise(len(matrix)))
+            self.inverse = Inverse(matrix, self.tuning)
             with large_products(matrix.size):
-                inverted = invert(matrix, progress, self.tuning)
+                is_ready = self.inverse.prepare(progress)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
             return False
-        if not inverted:
+        if not is_ready:
             return False
-        self.inverse = matrix
         self.of_ones = self._solved(np.ones((1, len(matrix))))[0]
         self.v = self._reflected()[2]
         self.x = self._summing_to_zero(self.rho * self._solved(self.v))
         self._put_right(self.problem.gram.matmul(self.x.T).T)
         return True
+
+    def hasten(self, steps: float, progress: Progress) -> bool:
+        """Make the steps faster where so many are to come that it pays; False if there was no time for it."""
+        k, n = self.t.shape
+        if self.inverse.is_complete or steps * k < self.tuning.inverted_from * n:
+            return True
+        progress.count_all(self.tuning.operations_to_complete(n))
+        with large_products(float(n) ** 2):
+            return self.inverse.complete(progress)
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
@@ -226,7 +246,7 @@ class _SplittingIterate:
         for _ in range(steps):
             if progress.out_of_time():
                 return False
-            progress.count_all(self.tuning.operations(n, k, 1.0))
+            progress.count_all(self.tuning.operations(n, k, 1.0 if self.inverse.is_complete else self.tuning.slower))
             z, mean, v = self._reflected()
             self.x += self._summing_to_zero(self.rho * self._solved(v - self.v))
             self.v = v
@@ -251,7 +271,7 @@ class _SplittingIterate:
 
     def _solved(self, right: Array) -> Array:
         """Return ``(K + rho I)^-1`` times rows, to single precision."""
-        return np.ascontiguousarray(skinny_product(self.inverse, right.T).T, dtype=np.float64)
+        return np.ascontiguousarray((self.inverse @ right.T).T, dtype=np.float64)
 
     def _summing_to_zero(self, x: Array) -> Array:
         """Return what solves the system for the right-hand side with constants that make the class sums vanish."""
@@ -331,36 +351,62 @@ def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
     return float(np.clip(np.median(diagonal - shared), 0.0, diagonal.mean()))
 
 
-def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> bool:
-    """Replace a positive definite matrix by its inverse, block by block; False if there is no time for it.
+class Inverse:
+    """A positive definite matrix, which is used up, by whose inverse columns are multiplied.
 
-    As LAPACK does it, with pauses: the Cholesky factor L, its inverse X, and ``X'X``, each in the lower triangle.
+    A small matrix is inverted at once. Of a large one there is the Cholesky factor first, with pauses: below the
+    diagonal, its transpose above, the blocks on the diagonal inverted. It is had for a third of the work, and
+    takes longer to apply; `complete` makes the inverse of it.
     """
-    n = len(matrix)
-    if n <= tuning.at_once:
-        _invert_at_once(matrix)
+
+    def __init__(self, matrix: NDArray, tuning: SplittingSettings = DEFAULTS):
+        self.matrix = matrix
+        self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
+        self.is_small = self.is_complete = len(matrix) <= tuning.at_once
+
+    def prepare(self, progress: Progress) -> bool:
+        """Invert or factorise the matrix; False if there is no time for it."""
+        if self.is_small:
+            _invert(self.matrix)
+            return True
+        matrix, blocks = self.matrix, self.blocks
+        for at, p in enumerate(blocks):
+            if progress.out_of_time():
+                return False
+            matrix[p, p] = _inverse_factor(matrix[p, p])
+            matrix[p.stop :, p] = matrix[p.stop :, p] @ matrix[p, p].T
+            matrix[p, p.stop :] = matrix[p.stop :, p].T
+            for i in blocks[at + 1 :]:
+                matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p, p.stop : i.stop]
         return True
-    blocks = _blocks(n, tuning.block_operations, tuning.block_widths)
-    for at, p in enumerate(blocks):
-        if progress.out_of_time():
-            return False
-        corner = _inverse_factor(matrix[p, p])
-        matrix[p.stop :, p] = matrix[p.stop :, p] @ corner.T
-        matrix[p, p] = corner
-        for i in blocks[at + 1 :]:
-            matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p.stop : i.stop, p].T
-    for at, p in enumerate(blocks):
-        if progress.out_of_time():
-            return False
-        row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
-        if row:
-            matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
-    for p in blocks:
-        if progress.out_of_time():
-            return False
-        matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
-    _mirror(matrix, blocks)
-    return True
+
+    def complete(self, progress: Progress) -> bool:
+        """Make the inverse of the factor: its own inverse X, then ``X'X``; False if there is no time for it."""
+        matrix, blocks = self.matrix, self.blocks
+        for at, p in enumerate(blocks):
+            if progress.out_of_time():
+                return False
+            row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
+            if row:
+                matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
+        for p in blocks:
+            if progress.out_of_time():
+                return False
+            matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
+        for p in blocks:
+            matrix[p, p.stop :] = matrix[p.stop :, p].T
+        self.is_complete = True
+        return True
+
+    def __matmul__(self, V: NDArray) -> NDArray:
+        if self.is_complete:
+            return skinny_product(self.matrix, V)
+        matrix, X = self.matrix, V.astype(self.matrix.dtype)
+        for p in self.blocks:
+            X[p] = matrix[p, p] @ (X[p] - skinny_product(matrix[p, : p.start], X[: p.start]))
+        for p in reversed(self.blocks):
+            X[p] = matrix[p, p].T @ (X[p] - skinny_product(matrix[p, p.stop :], X[p.stop :]))
+        return X
 
 
 def _inverse_factor(matrix: NDArray) -> NDArray:
@@ -372,21 +418,16 @@ def _inverse_factor(matrix: NDArray) -> NDArray:
     return np.tril(trtri(factor, lower=1)[0])
 
 
-def _invert_at_once(matrix: NDArray) -> None:
+def _invert(matrix: NDArray) -> None:
     potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
-    # LAPACK's upper triangle is ours below the diagonal
-    factor, failed = potrf(matrix.T, lower=0, overwrite_a=1)
+    # LAPACK's lower triangle is ours above the diagonal
+    factor, failed = potrf(matrix.T, lower=1, overwrite_a=1)
     if failed:
         raise scipy.linalg.LinAlgError("the matrix is not positive definite")
-    potri(factor, lower=0, overwrite_c=1)
-    _mirror(matrix, _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths))
-
-
-def _mirror(matrix: NDArray, blocks: list[slice]) -> None:
-    """Copy what is below the diagonal to above it."""
-    for i in blocks:
-        matrix[i, i] = np.tril(matrix[i, i]) + np.tril(matrix[i, i], -1).T
-        matrix[i, i.stop :] = matrix[i.stop :, i].T
+    potri(factor, lower=1, overwrite_c=1)
+    for i in _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths):
+        matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
+        matrix[i.stop :, i] = matrix[i, i.stop :].T
 
 
 def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
