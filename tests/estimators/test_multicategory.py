@@ -191,7 +191,7 @@ def test_weights_repetition_and_order_are_the_same_problem_to_the_last_bit_at_an
 
 def test_the_tolerance_is_what_is_solved_to():
     X, y = blobs(np.random.default_rng(0), 900, 3, 6)
-    traces = [MulticategorySVC(tol=tol).fit(X, y).trace_ for tol in (1e-1, 1e-3, 1e-5)]
+    traces = [MulticategorySVC(tol=tol).fit(X, y).trace_ for tol in (1e-1, 1e-4, 1e-6)]
     first_round = traces[0][0]  # which every fit begins with
     assert first_round.iterations == 1
     rough, middling, fine = (sum(row.work for row in trace) - first_round.work for trace in traces)

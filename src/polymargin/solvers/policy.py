@@ -96,7 +96,7 @@ class Policy:
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
-    split_after : part of the work of splitting after which it is tried whatever the decomposition's pace.
+    split_after : part of the work of splitting after which the decomposition's pace is believed however short it was.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
@@ -386,9 +386,10 @@ class Policy:
         if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
-        to_come = self.tail * state.work_to_go(self.exact) if self._has_pace(state) else 0.0
-        most = max(to_come, state.work / self.split_after)
-        if predicted > (most if limit is None else min(most, self.split_share * limit)):
+        is_judged = self._has_pace(state) or self.split_after * predicted <= state.work
+        pays = is_judged and predicted <= self.tail * state.work_to_go(self.exact)
+        fits = limit is None or predicted <= self.split_share * limit
+        if not (fits and (pays or predicted <= state.work)):
             return None
         # to fine tolerances others are quicker where it takes long
         others = self.rates.work(operations_to_solve(n, k, self.kernel_interior)) if state.tol > self.fine else 0.0
