@@ -158,6 +158,9 @@ class MulticategorySVC(KernelClassifier):
         Coefficients, for the linear kernel without landmarks.
     dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
         Coefficients of the kernel at the support vectors, or at the landmarks.
+    bound_coef_ : ndarray of shape (n_classes, n_support)
+        Coefficients of the dual point, whose objective is the certificate's lower bound. Splitting finds scores that
+        are better than its dual point's own; else `dual_coef_` are the same, unless there are landmarks.
     support_ : ndarray of shape (n_support,)
         Rows of the training data that are support vectors; None on Dask, as for `support_vectors_`. Equal rows of
         a class are one support vector, the first of them.
@@ -298,6 +301,13 @@ class MulticategorySVC(KernelClassifier):
         if hands_on and place is not None and gram.n == place.max() + 1:
             self._solved_rows = SolvedRows(problem, solution.point, place, scores)
         return self
+
+    @property
+    def bound_coef_(self) -> NDArray[np.float64]:
+        """Coefficients of the dual point at the support vectors."""
+        if self.__dict__.get("support_") is None:
+            raise AttributeError("bound_coef_ is there after a fit to rows in memory.")
+        return self._fit_record.coefficients.T
 
     def _is_merged(self, data: TrainingSet) -> bool:
         """Tell whether equal rows are made one first, so that weights are repetition to the last bit.
@@ -443,7 +453,9 @@ class MulticategorySVC(KernelClassifier):
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
         problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
         dual = losses.dual_of(of_rows(self._fit_record.coefficients))
-        is_of_rows = nystroem is None and hasattr(self, "support_vectors_")  # a compressed model's is of other points
+        is_of_rows = nystroem is None and hasattr(
+            self, "support_vectors_"
+        )  # a compressed model's is of other points
         primal = of_rows(self.dual_coef_.T) if is_of_rows else None
         return SolvedRows(problem, HingePoint(dual, self.intercept_, primal=primal), place)
 

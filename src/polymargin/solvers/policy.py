@@ -96,7 +96,7 @@ class Policy:
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
-    split_after : part of the work of splitting after which the decomposition's pace is believed however short it was.
+    split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.

@@ -81,9 +81,7 @@ class HingeProblem:
         primal = self.objective(point.primal, H, point.intercept)
         return Certificate.of(primal, own.dual, infeasibility=own.infeasibility)
 
-    def objective(
-        self, R: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64]
-    ) -> float:
+    def objective(self, R: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64]) -> float:
         """Return the primal objective of coefficients `R`, whose product with the gram is `H`."""
         F = H + intercept
         tilted = 0.0 if self.tilt is None else float(np.vdot(self.tilt, F))

@@ -1,4 +1,4 @@
-"""Splitting for the machine of Lee, Lin & Wahba with a kernel, where examples have many free variables.
+"""Splitting for the machine of Lee, Lin & Wahba with a kernel, where working sets do not get far.
 
     min 1/2 tr(B'KB) - offset sum u,   B = u P,  P = I - 11'/k,   0 <= u <= upper,   1'B = 0.
 
@@ -8,9 +8,11 @@ The over-relaxed iteration of Douglas & Rachford (ADMM) on a state t takes the b
 
 x costs one product with one matrix, the same for all classes: ``xP = rho (K + rho I)^-1 (vP + 1 mu')``, mu such
 that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
-``rho (t - z)``. The inverse is one in single precision, and only changes of v are multiplied by it: as they
-vanish, so do the errors. What these have come to is put right in double precision at every certificate, for which
-the class sums of z are made equal.
+``rho (t - z)``. The matrix is in single precision, and only changes of v are multiplied by it: as they vanish, so do
+the errors. What these have come to is put right in double precision at every certificate.
+Both halves are certified for what they are worth: z, its class sums made equal, as a dual point, and -xP as
+coefficients of scores, of which no bounds are asked. At a large C the scores of z itself are much worse: an error of
+a free variable costs C times what it does to margins.
 After S. Boyd et al., Distributed optimization and statistical learning via the alternating direction method of
 multipliers, 2011, section 5.2.
 """
@@ -246,7 +248,9 @@ class _SplittingIterate:
         for _ in range(steps):
             if progress.out_of_time():
                 return False
-            progress.count_all(self.tuning.operations(n, k, 1.0 if self.inverse.is_complete else self.tuning.slower))
+            progress.count_all(
+                self.tuning.operations(n, k, 1.0 if self.inverse.is_complete else self.tuning.slower)
+            )
             z, mean, v = self._reflected()
             self.x += self._summing_to_zero(self.rho * self._solved(v - self.v))
             self.v = v
