@@ -159,8 +159,8 @@ class MulticategorySVC(KernelClassifier):
     dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
         Coefficients of the kernel at the support vectors, or at the landmarks.
     bound_coef_ : ndarray of shape (n_classes, n_support)
-        Coefficients of the dual point, whose objective is the certificate's lower bound. Splitting finds scores that
-        are better than its dual point's own; else `dual_coef_` are the same, unless there are landmarks.
+        Coefficients of the dual point, whose objective is the certificate's lower bound. Splitting finds scores
+        better than its dual point's own; else `dual_coef_` are the same, unless there are landmarks.
     support_ : ndarray of shape (n_support,)
         Rows of the training data that are support vectors; None on Dask, as for `support_vectors_`. Equal rows of
         a class are one support vector, the first of them.
@@ -453,10 +453,8 @@ class MulticategorySVC(KernelClassifier):
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
         problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
         dual = losses.dual_of(of_rows(self._fit_record.coefficients))
-        is_of_rows = nystroem is None and hasattr(
-            self, "support_vectors_"
-        )  # a compressed model's is of other points
-        primal = of_rows(self.dual_coef_.T) if is_of_rows else None
+        is_compressed = not hasattr(self, "support_vectors_")  # its coefficients are of other points
+        primal = None if is_compressed or nystroem is not None else of_rows(self.dual_coef_.T)
         return SolvedRows(problem, HingePoint(dual, self.intercept_, primal=primal), place)
 
 

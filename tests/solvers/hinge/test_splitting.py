@@ -85,7 +85,7 @@ def test_scores_and_dual_point_are_certified_each_by_itself(fit_intercept):
     solution = Splitting().solve(problem, Settings(tol=1e-3), start=rough_point(problem))
     point, certificate = solution.point, solution.certificate
     assert solution.status is Status.SOLVED
-    K, n, k = problem.gram.matrix, *problem.losses.upper.shape
+    K, k = problem.gram.matrix, problem.losses.n_classes
     np.testing.assert_allclose(point.primal.sum(axis=1), 0.0, atol=1e-9)
     F = K @ point.primal + point.intercept
     primal = 0.5 * np.vdot(point.primal, K @ point.primal) + problem.losses.value(F)

@@ -8,11 +8,11 @@ The over-relaxed iteration of Douglas & Rachford (ADMM) on a state t takes the b
 
 x costs one product with one matrix, the same for all classes: ``xP = rho (K + rho I)^-1 (vP + 1 mu')``, mu such
 that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
-``rho (t - z)``. The matrix is in single precision, and only changes of v are multiplied by it: as they vanish, so do
-the errors. What these have come to is put right in double precision at every certificate.
+``rho (t - z)``. The matrix is in single precision, and only changes of v are multiplied by it: as they vanish, so
+do the errors. What these have come to is put right in double precision at every certificate.
 Both halves are certified for what they are worth: z, its class sums made equal, as a dual point, and -xP as
-coefficients of scores, of which no bounds are asked. At a large C the scores of z itself are much worse: an error of
-a free variable costs C times what it does to margins.
+coefficients of scores, of which no bounds are asked. At a large C the scores of z itself are much worse: an error
+of a free variable costs C times what it does to margins.
 After S. Boyd et al., Distributed optimization and statistical learning via the alternating direction method of
 multipliers, 2011, section 5.2.
 """
@@ -55,8 +55,8 @@ class SplittingSettings:
     at_once : size up to which a matrix is inverted at once, without a pause; larger ones are factorised first.
     inverted_from, slower : steps to come, times classes over rows, from which on the inverse pays; steps that one
         without it takes as long as.
-    block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and the
-        least and largest width of its block.
+    block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and
+        the least and largest width of its block.
     rough : gap that the first steps reach.
     look_ahead : part of the steps expected to be left that is taken before the next certificate.
     least_ratio : of margins over variables to the kernel's scale.
@@ -323,8 +323,8 @@ def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetti
     """Return rho: by what a few steps on a part of the rows find, and what rows have that their neighbours lack.
 
     Bounds ask for the ratio of margins to variables, the quadratic for the kernel's scale: something between them
-    serves both. Where every row is its own the matrix is nearly a multiple of the identity, and rho is to be one of
-    its eigenvalues.
+    serves both. Where every row is its own the matrix is nearly a multiple of the identity, and rho no less than a
+    part of it.
     """
     gram, n = as_dense(problem.gram, "Splitting"), problem.losses.n_examples
     size = min(n, int(np.clip(tuning.pilot_share * n, *tuning.pilot_rows)))
@@ -343,7 +343,7 @@ def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetti
 
 
 def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
-    """Return how much of their part of the kernel, in the median, rows do not share with their nearest neighbours."""
+    """Return how much of the kernel, in the median, rows do not share with their nearest neighbours."""
     K, place = gram.block(rows), np.arange(len(rows))
     diagonal = K[place, rows]
     K[place, rows] = -np.inf
