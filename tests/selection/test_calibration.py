@@ -8,10 +8,10 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from polymargin.problems.softmax import LEAST_SLOPE, SoftmaxProblem, curvature, logits
+from polymargin.problems.softmax import LEAST_SLOPE, SoftmaxProblem, logits
 from polymargin.selection.calibration import METHODS, choose_map, fit_map, left_out_probabilities, log_losses
 from polymargin.solvers.contract import Settings, Status
-from polymargin.solvers.softmax_newton import SoftmaxNewton
+from polymargin.solvers.softmax_newton import SoftmaxNewton, SoftmaxSystem
 
 
 def sample(seed, n=80, k=4, noise=1.5):
@@ -41,7 +41,9 @@ def test_derivatives(size):
     step = 1e-6 * direction
     ahead, behind = stated.at(theta + step), stated.at(theta - step)
     np.testing.assert_allclose(here.gradient @ (2 * step), ahead.value - behind.value, rtol=1e-6)
-    change = stated.hessian(here.probabilities) @ (2 * step)
+    system = SoftmaxSystem(stated)
+    system.at(theta)
+    change = system.hessian(0, len(theta)).H @ (2 * step)
     np.testing.assert_allclose(change, ahead.gradient - behind.gradient, rtol=1e-5, atol=1e-10)
 
 
@@ -156,13 +158,6 @@ def test_losses_of_folds_are_near_those_of_refits():
             refit = fit_map(method, scores[~out], labels[~out], weights[~out])
             losses[out] = log_losses(refit.probabilities(scores[out]), labels[out])
         np.testing.assert_allclose(loss, np.average(losses, weights=weights), rtol=0.01)
-
-
-def test_curvature_of_a_part_is_part_of_the_curvature():
-    scores, labels, weights = sample(0)
-    P = np.random.default_rng(0).dirichlet(np.ones(4), len(labels))
-    parts = [curvature(scores[rows], P[rows], weights[rows], 21) for rows in (slice(0, 30), slice(30, None))]
-    np.testing.assert_allclose(sum(parts), curvature(scores, P, weights, 21), atol=1e-12 * len(labels))
 
 
 @pytest.mark.parametrize("method", METHODS)

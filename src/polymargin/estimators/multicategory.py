@@ -424,9 +424,11 @@ class MulticategorySVC(KernelClassifier):
         solved: SolvedRows | None = self.__dict__.pop("_solved_rows", None)
         if self.support_ is None:
             return None
-        if self.kernel == "linear" and self.landmarks is None and self.n_features_in_ < self._fit_record.n_rows:
+        record = self._fit_record
+        if self.kernel == "linear" and self.landmarks is None and self.n_features_in_ < record.n_rows:
             return None
-        if not hinge_losses(self.loss, self._fit_record.labels, self._fit_record.costs).is_compiled:
+        losses = solved.problem.losses if solved else hinge_losses(self.loss, record.labels, record.costs)
+        if not losses.is_compiled:
             return None
         solved = solved or self._solved_again(X, y, sample_weight, costs)
         scores = left_out_scores(solved.problem, solved.point, self._settings(), scores=solved.scores)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 from polymargin.problems.certificate import Certificate
 
@@ -55,10 +54,6 @@ class SoftmaxProblem:
         theta[0] = 1.0
         return theta
 
-    def restricted(self, rows: NDArray) -> "SoftmaxProblem":
-        """Return the problem of some of the rows."""
-        return SoftmaxProblem(self.scores[rows], self.targets[rows], self.weights[rows], self.ridge)
-
     def at(self, theta: Array) -> Evaluation:
         """Evaluate the objective."""
         z = logits(theta, self.scores)
@@ -67,12 +62,6 @@ class SoftmaxProblem:
         value = float(self.weights @ losses) + 0.5 * float(self.ridge @ theta**2)
         residual = self.weights[:, None] * (P - self.targets)
         return Evaluation(value, pulled_back(residual, self.scores, len(theta)) + self.ridge * theta, P)
-
-    def hessian(self, P: Array) -> Array:
-        """Hessian of the objective where the probabilities are P."""
-        H = curvature(self.scores, P, self.weights, len(self.ridge))
-        H.flat[:: len(H) + 1] += self.ridge
-        return H
 
     def gap(self, theta: Array, gradient: Array) -> float:
         """Return how much lower than at a point with this gradient the objective can be at most."""
@@ -114,16 +103,6 @@ def pulled_back(residual: Array, scores: Array, size: int) -> Array:
     return np.concatenate(parts)
 
 
-def curvature(S: Array, P: Array, w: Array, size: int) -> Array:
-    """Return the second derivatives of the summed losses in the first `size` coordinates of theta."""
-    if size > 1 + S.shape[1]:
-        return _of_everything(S, P, w)
-    if size > 1:
-        return _of_slope_and_offsets(S, P, w)
-    deviation = S - np.einsum("ij,ij->i", P, S)[:, None]
-    return np.array([[w @ np.einsum("ij,ij,ij->i", P, deviation, deviation)]])
-
-
 def _softmax(z: Array) -> tuple[Array, Array]:
     """Return the softmax of every row, and the logarithm of its sum of exponentials."""
     top = z.max(axis=1, keepdims=True)
@@ -131,41 +110,3 @@ def _softmax(z: Array) -> tuple[Array, Array]:
     sums = P.sum(axis=1, keepdims=True)
     P /= sums
     return P, (np.log(sums) + top)[:, 0]
-
-
-def _of_slope_and_offsets(S: Array, P: Array, w: Array) -> Array:
-    """Covariances of ``(s, identity)`` under p, summed over the rows: (1 + k, 1 + k)."""
-    k = S.shape[1]
-    deviation = S - np.einsum("ij,ij->i", P, S)[:, None]
-    weighted = w[:, None] * P
-    H = np.empty((1 + k, 1 + k))
-    slopes = weighted * deviation
-    H[0, 0] = np.einsum("ij,ij->", slopes, deviation)
-    H[0, 1:] = H[1:, 0] = slopes.sum(axis=0)
-    H[1:, 1:] = np.diag(weighted.sum(axis=0)) - P.T @ weighted
-    return H
-
-
-def _of_everything(S: Array, P: Array, w: Array) -> Array:
-    """Second derivatives in all of ``(a, b, M)``; those in the slope are M's along the identity."""
-    n, k = S.shape
-    root = np.sqrt(w)
-    S, P = S.T, P.T * root
-    terms = np.empty((k + k * k, n))
-    terms[:k] = P
-    np.multiply(P[:, None, :], S[None, :, :], out=terms[k:].reshape(k, k, n))
-    H = np.empty((1 + len(terms), 1 + len(terms)))
-    full = H[1:, 1:]
-    upper = dsyrk(-1.0, terms.T, trans=1)
-    np.add(upper, np.triu(upper, 1).T, out=full)
-    own, each = terms @ (S * root).T, np.arange(k)
-    full[each, each] += P @ root
-    for j in range(k):
-        of_class = slice(k + j * k, k + (j + 1) * k)
-        full[j, of_class] += own[j]
-        full[of_class, j] += own[j]
-        full[of_class, of_class] += own[of_class]
-    identity = k + each * (1 + k)
-    H[0, 1:] = H[1:, 0] = full[:, identity].sum(axis=1)
-    H[0, 0] = H[0, 1 + identity].sum()
-    return H

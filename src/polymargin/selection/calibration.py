@@ -4,7 +4,7 @@ Every map is a record with `probabilities(scores)`, and the certificate of its f
 of weight w counts as w rows, exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, assert_never, cast, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.softmax import SoftmaxProblem, probabilities
 from polymargin.solvers.contract import Settings
-from polymargin.solvers.softmax_newton import SoftmaxNewton, approached
+from polymargin.solvers.softmax_newton import Approach, SoftmaxNewton, SoftmaxSystem, approached
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -142,25 +142,21 @@ def choose_map(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.
     one is taken: few rows among the left-out scores are far off and decide the comparison, and shrinkage keeps
     what a richer map can lose small.
     """
-    in_folds = np.argsort(folds, kind="stable")
-    scores, labels, weights = scores[in_folds], labels[in_folds], weights[in_folds]
-    spread = _spread(scores, weights)
-    judged = _judged(scores / spread, labels, weights, np.bincount(folds))
-    means = {method: float(np.average(loss, weights=weights)) for method, (_, loss) in judged.items()}
+    rows = _Rows(scores, labels, weights, folds)
+    judged = rows.judged()
+    means = {method: rows.mean(loss) for method, (_, loss) in judged.items()}
     best = min(means, key=means.__getitem__)
 
     def is_as_good(method: str) -> bool:
         if method == best or not np.isfinite(means[method]):
             return method == best
         difference = judged[method][1] - judged[best][1]
-        variance = np.average((difference - np.average(difference, weights=weights)) ** 2, weights=weights)
-        return means[method] - means[best] <= np.sqrt(variance / weights.sum())
+        variance = rows.mean((difference - rows.mean(difference)) ** 2)
+        return means[method] - means[best] <= np.sqrt(variance / rows.total)
 
     as_good = tuple(filter(is_as_good, means))
     method = as_good[-1]
-    problem = _problem(method, scores / spread, labels, weights)
-    solution = SoftmaxNewton().solve(problem, SETTINGS, start=judged[method][0])
-    return Choice(method, SoftmaxMap(solution.point, spread, solution.certificate), means, as_good)
+    return Choice(method, rows.finished(judged[method][0]), means, as_good)
 
 
 def left_out_probabilities(
@@ -172,13 +168,10 @@ def left_out_probabilities(
     """
     P = np.empty_like(scores)
     if isinstance(fitted, SoftmaxMap):
-        in_folds = np.argsort(folds, kind="stable")
-        scaled = scores[in_folds] / fitted.spread
-        problem = _problem(method, scaled, labels[in_folds], weights[in_folds])
-        slices = _slices(np.bincount(folds))
-        without = approached(problem, fitted.parameters, slices, np.inf)[1]
-        for out, point in zip(slices, without, strict=True):
-            P[in_folds[out]] = probabilities(point, scaled[out])
+        rows = _Rows(scores, labels, weights, folds, fitted.spread)
+        without = approached(rows.system, fitted.parameters, rows.edges, np.inf).without
+        for first, last, point in zip([0, *rows.edges[:-1]], rows.edges, without, strict=True):
+            P[rows.order[first:last]] = probabilities(point, rows.problem.scores[first:last])
         return P
     for fold in np.unique(folds):
         rest = folds != fold
@@ -189,39 +182,54 @@ def left_out_probabilities(
 
 def least_log_loss(scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp]) -> float:
     """Return the mean log loss over the folds of the best candidate: how good probabilities the scores allow."""
-    in_folds = np.argsort(folds, kind="stable")
-    scores, labels, weights = scores[in_folds], labels[in_folds], weights[in_folds]
-    judged = _judged(scores / _spread(scores, weights), labels, weights, np.bincount(folds))
-    return min(float(np.average(loss, weights=weights)) for _, loss in judged.values())
+    rows = _Rows(scores, labels, weights, folds)
+    return min(rows.mean(loss) for _, loss in rows.judged().values())
 
 
-def _judged(
-    scores: Array, labels: Labels, weights: Array, sizes: NDArray[np.intp]
-) -> dict[str, tuple[Array, Array]]:
-    """Fit the candidates, each from the one before; return parameters and the rows' losses over the folds.
+class _Rows:
+    """Rows with known classes, fold after fold, and the candidates fitted to them.
 
-    The rows of a fold follow each other; `sizes` are the numbers of them.
+    Attributes
+    ----------
+    order : (n,) where the rows came from.
+    edges : where the folds end.
+    problem, system : of the richest map; the others are special cases.
     """
-    n, k = scores.shape
-    folds = _slices(sizes)
-    judged: dict[str, tuple[Array, Array]] = {}
-    theta = np.ones(1)
-    for method in CANDIDATES:
-        if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
-            continue
-        problem = _problem(method, scores, labels, weights)
-        start = np.concatenate([theta, np.zeros(len(problem.ridge) - len(theta))])
-        theta, without = approached(problem, start, folds, JUDGING)
-        losses = np.empty(n)
-        for out, point in zip(folds, without, strict=True):
-            losses[out] = log_losses(probabilities(point, problem.scores[out]), labels[out])
-        judged[method] = theta, losses
-    return judged
 
+    def __init__(
+        self, scores: Array, labels: Labels, weights: Array, folds: NDArray[np.intp], spread: float | None = None
+    ):
+        self.order, self.edges = np.argsort(folds, kind="stable"), np.cumsum(np.bincount(folds))
+        self.labels, self.weights, self.total = labels[self.order], weights[self.order], float(weights.sum())
+        self.spread = _spread(scores, weights) if spread is None else spread
+        self.problem = _problem("matrix", scores[self.order] / self.spread, self.labels, self.weights)
+        self.system = SoftmaxSystem(self.problem)
 
-def _slices(sizes: NDArray[np.intp]) -> list[slice]:
-    """Return the places of folds of these sizes that follow each other."""
-    return [slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True) if size]
+    def mean(self, values: Array) -> float:
+        """Return the mean of the rows' values."""
+        return float(self.weights @ values) / self.total
+
+    def judged(self) -> dict[str, tuple[Approach, Array]]:
+        """Fit the candidates, each from the one before; return where they are, and the rows' losses by folds."""
+        n, k = self.problem.scores.shape
+        judged: dict[str, tuple[Approach, Array]] = {}
+        theta = np.ones(1)
+        for method in CANDIDATES:
+            if method == "matrix" and n < ROWS_PER_PARAMETER * k * (k + 1):
+                continue
+            start = np.concatenate([theta, np.zeros(_size(method, k) - len(theta))])
+            found = approached(self.system, start, self.edges, JUDGING)
+            judged[method] = found, self.system.losses(found.without, self.edges, self.labels)
+            theta = found.theta
+        return judged
+
+    def finished(self, found: Approach) -> SoftmaxMap:
+        """Take the fit of a map to its end."""
+        problem = replace(self.problem, ridge=self.problem.ridge[: len(found.theta)])
+        solution = SoftmaxNewton().solve(
+            problem, SETTINGS, start=found.theta, system=self.system, hessian=found.hessian
+        )
+        return SoftmaxMap(solution.point, self.spread, solution.certificate)
 
 
 def log_losses(probabilities: Array, labels: Labels) -> Array:
@@ -235,8 +243,13 @@ def _problem(method: str, scores: Array, labels: Labels, weights: Array) -> Soft
     k = scores.shape[1]
     scores, targets = np.asfortranarray(scores), np.asfortranarray(_smoothed(np.eye(k)[labels], weights))
     ridge = np.concatenate([[SLOPE_RIDGE], np.full(k, OFFSET_RIDGE), np.full(k * k, MATRIX_RIDGE)])
-    size = {"temperature": 1, "vector": 1 + k, "matrix": len(ridge)}[method]
-    return SoftmaxProblem(scores, targets, weights, ridge[:size])
+    return SoftmaxProblem(scores, targets, weights, ridge[: _size(method, k)])
+
+
+def _size(method: str, n_classes: int) -> int:
+    """Return the number of parameters of a map."""
+    k = n_classes
+    return {"temperature": 1, "vector": 1 + k, "matrix": 1 + k + k * k}[method]
 
 
 def _fit_sigmoids(scores: Array, labels: Labels, weights: Array) -> SigmoidMap:
@@ -276,7 +289,8 @@ def _fit_isotonic(scores: Array, labels: Labels, weights: Array) -> IsotonicMap:
 def _spread(scores: Array, weights: Array, *, between_classes: bool = True) -> float:
     """Return the typical size of score differences; one where all scores are equal."""
     centre = scores.mean(axis=1, keepdims=True) if between_classes else np.average(scores, axis=0, weights=weights)
-    spread = float(np.sqrt(np.average(((scores - centre) ** 2).mean(axis=1), weights=weights)))
+    squares = np.einsum("ij,ij->i", scores - centre, scores - centre)
+    spread = float(np.sqrt((weights @ squares) / (weights.sum() * scores.shape[1])))
     return spread if spread > 0.0 else 1.0
 
 

@@ -15,7 +15,7 @@ from polymargin.estimators.multicategory import MulticategorySVC
 from polymargin.selection.calibration import JUDGING_FOLDS, choose_map
 from polymargin.selection.folds import asked_by
 from polymargin.selection.least_squares import leave_out_by_least_squares
-from polymargin.selection.left_out import LeftOut, deal, fitted_clone, leave_out, smallest_class
+from polymargin.selection.left_out import LeftOut, fitted_clone, leave_out
 from polymargin.selection.probabilities import check_all_seen, check_rows, classes_of
 
 Array = NDArray[np.float64]
@@ -320,6 +320,6 @@ class _Around:
 def _probabilities(left_out: LeftOut) -> Array:
     """Map left-out scores to probabilities; equal rows of a class count as one in fitting the map."""
     rows = left_out.merged()
-    folds = deal(rows.groups, rows.labels, min(JUDGING_FOLDS, smallest_class(rows.groups, rows.labels)))
+    folds = rows.folds(JUDGING_FOLDS)
     choice = choose_map(rows.scores, rows.labels, rows.weights, folds)
     return choice.fitted.probabilities(left_out.scores)

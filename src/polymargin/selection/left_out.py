@@ -55,6 +55,10 @@ class LeftOut:
         weights = np.bincount(place, self.weights).astype(np.float64)
         return LeftOut(self.rows[first], self.labels[first], weights, self.groups[first], self.scores[first])
 
+    def folds(self, most: int) -> Rows:
+        """Return a fold for every one of merged rows, of at most so many, each with rows of every class."""
+        return _dealt(self.labels, min(most, int(np.bincount(self.labels).min())))
+
 
 def leave_out(
     estimator: Any,
@@ -183,10 +187,13 @@ def equal_rows(X: Any, labels: Rows, rows: Rows) -> Rows:
 def deal(groups: Rows, labels: Rows, n_folds: int) -> Rows:
     """Return a fold for every row: the groups of a class go round the folds in turn, on from the last class."""
     distinct, first = np.unique(groups, return_index=True)
-    by_class = np.argsort(labels[first], kind="stable")
-    fold = np.empty(len(distinct), dtype=np.intp)
-    fold[by_class] = np.arange(len(distinct)) % n_folds
-    return fold[np.searchsorted(distinct, groups)]
+    return _dealt(labels[first], n_folds)[np.searchsorted(distinct, groups)]
+
+
+def _dealt(labels: Rows, n_folds: int) -> Rows:
+    fold = np.empty(len(labels), dtype=np.intp)
+    fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % n_folds
+    return fold
 
 
 def smallest_class(groups: Rows, labels: Rows) -> int:

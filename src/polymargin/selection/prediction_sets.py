@@ -12,7 +12,6 @@ from polymargin.checks import check_choice, check_real
 from polymargin.selection._around import AroundClassifier
 from polymargin.selection.calibration import METHODS, left_out_probabilities
 from polymargin.selection.folds import folds_of
-from polymargin.selection.left_out import deal, smallest_class
 from polymargin.selection.probabilities import ProbabilityClassifier, check_rows, classes_of
 from polymargin.selection.thresholds import order_statistic
 
@@ -242,7 +241,7 @@ class PredictionSetClassifier(AroundClassifier):
     def _left_out_fold(self, model: ProbabilityClassifier) -> "_Fold":
         """Return how badly rows fit that were left out, of the machine and, fold by fold, of the map."""
         rows = model.left_out_.merged()
-        folds = deal(rows.groups, rows.labels, min(MAP_FOLDS, smallest_class(rows.groups, rows.labels)))
+        folds = rows.folds(MAP_FOLDS)
         P = left_out_probabilities(model.map_, model.method_, rows.scores, rows.labels, rows.weights, folds)
         return _Fold(model, *self._own_misfits(P, rows.labels), rows.weights)
 

@@ -24,10 +24,8 @@ from polymargin.selection.left_out import (
     LeftOut,
     check_takes_costs,
     class_scores,
-    deal,
     fitted_clone,
     leave_out,
-    smallest_class,
 )
 
 
@@ -140,7 +138,7 @@ class ProbabilityClassifier(AroundClassifier):
         check_all_seen(left_out, classes)
         rows = left_out.merged()
         if self.method == "auto":
-            folds = deal(rows.groups, rows.labels, min(JUDGING_FOLDS, smallest_class(rows.groups, rows.labels)))
+            folds = rows.folds(JUDGING_FOLDS)
             choice = choose_map(rows.scores, rows.labels, rows.weights, folds)
             self.map_, self.method_, self.method_losses_ = choice.fitted, choice.method, choice.log_loss
         else:
@@ -229,7 +227,8 @@ def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDA
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
     X, y = indexable(X, _check_y(y))
     check_labels("y", y)
-    check_classification_targets(y)
+    if y.dtype.kind not in "biuUS":  # integers and strings are classes
+        check_classification_targets(y)
     if sample_weight is None:
         return X, y, None
     weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)

@@ -13,12 +13,9 @@ instead of one of all free multipliers; two classes have the exact answer.
 """
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
-from scipy.linalg.blas import get_blas_funcs
-from scipy.linalg.lapack import get_lapack_funcs
 
-from polymargin.solvers.hinge.class_blocks import check_pivots
+from polymargin._native.variances import given_inverse, given_told, invert
 
 Array = NDArray[np.floating]
 Told = NDArray[np.bool_]
@@ -109,10 +106,8 @@ class _Given:
         `noise` is what rows leave open of scores that they tell.
         """
         found = np.repeat(self.K.diagonal()[:, None].astype(np.float64), noise.shape[1], axis=1)
-        for j, (told, also) in enumerate(zip(self.told.T, (asked & ~self.told).T, strict=True)):
-            rows, others = np.flatnonzero(told), np.flatnonzero(also)
-            if len(rows):
-                found[rows, j], found[others, j] = self._of_class(rows, others, noise[rows, j])
+        told, asked = self.told.view(np.uint8), asked.view(np.uint8)
+        _check(given_told(self.K, told, asked, noise + self.ridge, self.pivot, self.fit_intercept, found))
         return np.maximum(found, self.ridge)
 
     def noiseless_variances(self) -> NDArray[np.float64]:
@@ -123,80 +118,14 @@ class _Given:
         # one inverse and the few rows of every class that do not tell may be less work
         if n**3 + (rest**2 * n).sum() > (tell**2 * n).sum():
             return self.variances(np.zeros((n, k)), np.ones((n, k), dtype=bool))
-        inverse = self._inverse()
+        inverse, found = self.K.copy(), np.empty((n, k))
+        inverse.flat[:: n + 1] += self.ridge
+        _check(invert(inverse, self.pivot))
         sums = inverse @ self.told.astype(inverse.dtype)
-        found = np.empty((n, k))
-        for j, told in enumerate(self.told.T):
-            rows, others = np.flatnonzero(told), np.flatnonzero(~told)
-            found[rows, j], found[others, j] = self._of_complement(inverse, rows, others, sums[rows, j])
+        _check(given_inverse(inverse, self.told.view(np.uint8), sums, self.ridge, self.fit_intercept, found))
         return np.maximum(found, self.ridge)
 
-    def _of_class(
-        self, rows: NDArray[np.intp], others: NDArray[np.intp], noise: NDArray[np.float64]
-    ) -> tuple[Array, Array]:
-        """Return the variances at the rows that tell of a class, and at others."""
-        noise = noise + self.ridge
-        of_rows = self.K.take(rows, axis=0)
-        matrix = of_rows.take(rows, axis=1)
-        matrix.flat[:: len(rows) + 1] += noise.astype(matrix.dtype)
-        factor = self._factor(matrix)
-        root = _forward(factor, np.eye(len(factor), dtype=factor.dtype))
-        halves = _forward(factor, of_rows.take(others, axis=1))
-        precision, variance = _squares(root), self.K.diagonal()[others] - _squares(halves)
-        if self.fit_intercept:
-            sums = root.sum(axis=1)
-            total = sums @ sums
-            precision -= (sums @ root) ** 2 / total
-            variance += (1.0 - sums @ halves) ** 2 / total
-        return _inverted(precision) - noise, variance
 
-    def _of_complement(
-        self, inverse: Array, rows: NDArray[np.intp], others: NDArray[np.intp], sums: Array
-    ) -> tuple[Array, Array]:
-        """Return the same from the inverse of the whole matrix: that of a part of it is a Schur complement.
-
-        `sums` are those of the inverse's `rows` over themselves.
-        """
-        of_others = inverse.take(others, axis=0)
-        factor = self._factor(of_others.take(others, axis=1), least=0.0)
-        root = _forward(factor, np.eye(len(factor), dtype=factor.dtype))
-        halves = _forward(factor, of_others.take(rows, axis=1))
-        precision, variance = inverse.diagonal()[rows] - _squares(halves), _squares(root)
-        if self.fit_intercept:
-            seen = halves.sum(axis=1)
-            sums = sums - seen @ halves
-            total = sums.sum()
-            precision -= sums**2 / total
-            variance += (1.0 + seen @ root) ** 2 / total
-        return _inverted(precision) - self.ridge, variance - self.ridge
-
-    def _inverse(self) -> Array:
-        matrix = self.K.copy()
-        matrix.flat[:: len(matrix) + 1] += self.ridge
-        factor = self._factor(matrix)
-        (invert,) = get_lapack_funcs(("potri",), (factor,))
-        upper = invert(factor, lower=1, overwrite_c=1)[0].T
-        upper += np.triu(upper, 1).T
-        return upper
-
-    def _factor(self, matrix: Array, least: float | None = None) -> Array:
-        # of the transpose, which LAPACK need not copy, the other triangle
-        factor = scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
-        check_pivots(factor, self.pivot if least is None else least)
-        return factor
-
-
-def _inverted(precision: Array) -> Array:
-    return 1.0 / np.maximum(precision, np.finfo(precision.dtype).tiny)
-
-
-def _squares(columns: Array) -> Array:
-    """Return the squared lengths of the columns."""
-    return np.einsum("ij,ij->j", columns, columns)
-
-
-def _forward(factor: Array, right: Array) -> Array:
-    if not right.size:
-        return right
-    (solve,) = get_blas_funcs(("trsm",), (factor,))
-    return solve(1.0, factor, right.T, side=1, lower=1, trans_a=1).T
+def _check(is_positive: bool) -> None:
+    if not is_positive:
+        raise np.linalg.LinAlgError("The kernel matrix is singular to rounding.")
