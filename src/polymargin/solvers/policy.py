@@ -379,7 +379,7 @@ class Policy:
 
     def _split(self, state: State) -> Stage | None:
         """Return splitting, once, if it takes no more than the decomposition has taken or has still to take."""
-        if state.has_run(Splitting.name) or not state.trail or not self._is_lee(state):
+        if state.has_run(Splitting.name) or not state.trail or not self._is_large_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
         predicted = sum(map(self.rates.work, operations_to_split(n, k, state.tol, self.splitting)))
