@@ -39,15 +39,18 @@ def pack(const floating[:, :] V, floating[::1] panels):
             first += wide
 
 
-def multiply(const floating[:, ::1] matrix, const floating[::1] panels, floating[:, ::1] out):
+def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:, ::1] out):
     """Add ``matrix @ V`` to `out` (rows, width), V (n, width) as `pack` has written it, the width a multiple of a
-    register's."""
+    register's. The entries of a row of the matrix must lie together, its rows may be apart."""
+    cdef Py_ssize_t stride = matrix.strides[0] // <Py_ssize_t> sizeof(floating)
     if matrix.shape[0] == 0 or matrix.shape[1] == 0 or out.shape[1] == 0:
         return
+    if matrix.shape[1] > 1 and matrix.strides[1] != sizeof(floating):
+        raise ValueError("The entries of a row must lie together.")
     with nogil:
         if floating is float:
-            add_float_product(&matrix[0, 0], matrix.shape[1], matrix.shape[0], matrix.shape[1], &panels[0],
+            add_float_product(&matrix[0, 0], stride, matrix.shape[0], matrix.shape[1], &panels[0],
                               out.shape[1], &out[0, 0])
         else:
-            add_double_product(&matrix[0, 0], matrix.shape[1], matrix.shape[0], matrix.shape[1], &panels[0],
+            add_double_product(&matrix[0, 0], stride, matrix.shape[0], matrix.shape[1], &panels[0],
                                out.shape[1], &out[0, 0])

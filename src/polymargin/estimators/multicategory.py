@@ -49,7 +49,8 @@ class FitRecord:
     labels : (n_support,) class codes of the support vectors.
     costs : (n_support, k) their weighted costs L_ij.
     n_rows : number of training rows of positive weight.
-    coefficients : (n_support, k) their coefficients R, which landmarks fold into `dual_coef_`.
+    coefficients : (n_support, k) their coefficients R at the dual point, of which the scores may have better ones
+        in `dual_coef_`; landmarks fold them.
     """
 
     labels: NDArray[np.intp]
@@ -157,6 +158,9 @@ class MulticategorySVC(KernelClassifier):
         Coefficients, for the linear kernel without landmarks.
     dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
         Coefficients of the kernel at the support vectors, or at the landmarks.
+    bound_coef_ : ndarray of shape (n_classes, n_support)
+        Coefficients of the dual point, whose objective is the certificate's lower bound. Splitting finds scores
+        better than its dual point's own; else `dual_coef_` are the same, unless there are landmarks.
     support_ : ndarray of shape (n_support,)
         Rows of the training data that are support vectors; None on Dask, as for `support_vectors_`. Equal rows of
         a class are one support vector, the first of them.
@@ -289,16 +293,21 @@ class MulticategorySVC(KernelClassifier):
         solution = at_rest(Portfolio(solver).solve, problem, settings, observer=self._observer())
         if nystroem is None and kernel.name not in SEMI_DEFINITE:
             check_bound(problem, solution.point.dual, solution.certificate.dual)
-        self._store(data, kernel, nystroem, problem.coefficients(solution.point.dual))
-        record = self._fit_record
-        self._fit_record = FitRecord(record.labels, record.costs, n_rows, record.coefficients)
-        self.intercept_ = solution.point.intercept
+        self._store_solution(data, kernel, nystroem, problem, solution.point)
+        self._fit_record = replace(self._fit_record, n_rows=n_rows)
         stored, scores = self._as_stored(solution, problem, data.X)
         self._conclude(stored, settings.tol)
         hands_on = self.__dict__.pop("_hands_on", False)
         if hands_on and place is not None and gram.n == place.max() + 1:
             self._solved_rows = SolvedRows(problem, solution.point, place, scores)
         return self
+
+    @property
+    def bound_coef_(self) -> NDArray[np.float64]:
+        """Coefficients of the dual point at the support vectors."""
+        if self.__dict__.get("support_") is None:
+            raise AttributeError("bound_coef_ is there after a fit to rows in memory.")
+        return self._fit_record.coefficients.T
 
     def _is_merged(self, data: TrainingSet) -> bool:
         """Tell whether equal rows are made one first, so that weights are repetition to the last bit.
@@ -322,7 +331,7 @@ class MulticategorySVC(KernelClassifier):
         n = problem.gram.n
         step = 1 + n * n // POLICY.checked_scores
         rows = np.arange(0, n, step)
-        R = problem.coefficients(solution.point.dual)
+        R = problem.model(solution.point)
         seen = products_at(problem.gram, rows, R) + solution.point.intercept
         losses = problem.losses.restricted(rows)
         error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))
@@ -370,12 +379,19 @@ class MulticategorySVC(KernelClassifier):
         check_costs_of_loss(self.loss, data)
         return settings, data
 
-    def _store(
-        self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
-    ) -> NDArray[np.intp]:
-        support = super()._store(data, kernel, nystroem, R)
-        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows), R[support])
-        return support
+    def _store_solution(
+        self,
+        data: TrainingSet,
+        kernel: Kernel,
+        nystroem: NystroemMap | None,
+        problem: HingeProblem,
+        point: HingePoint,
+    ) -> None:
+        """Keep what scoring needs of a solution, and what the leave-one-out criteria need."""
+        support = self._store(data, kernel, nystroem, problem.model(point))
+        self.intercept_ = point.intercept
+        of_dual = problem.coefficients(point.dual)[support]
+        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows), of_dual)
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
         """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""
@@ -394,7 +410,7 @@ class MulticategorySVC(KernelClassifier):
         problem = HingeProblem(
             make_gram(kernel, self.support_vectors_, self.cache_size), losses, self.fit_intercept
         )
-        return problem, HingePoint(losses.dual_of(self.dual_coef_.T), self.intercept_)
+        return problem, HingePoint(losses.dual_of(record.coefficients), self.intercept_, primal=self.dual_coef_.T)
 
     def _left_out_scores(
         self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None
@@ -426,16 +442,22 @@ class MulticategorySVC(KernelClassifier):
     def _solved_again(self, X: Any, y: Any, sample_weight: Any, costs: Any) -> SolvedRows:
         """State the fitted problem of the distinct rows once more."""
         data = self._training_set(X, y, sample_weight, costs=costs, reset=False)
-        everyone = np.zeros((len(y), data.n_classes))
-        everyone[self.support_] = self._fit_record.coefficients
         rows, place = data.merged(pairwise=self._is_pairwise())
-        R = np.zeros((rows.n_rows, data.n_classes))
-        np.add.at(R, place, everyone[data.rows])
+
+        def of_rows(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+            everyone, R = np.zeros((len(y), data.n_classes)), np.zeros((rows.n_rows, data.n_classes))
+            everyone[self.support_] = coefficients
+            np.add.at(R, place, everyone[data.rows])
+            return R
+
         losses = hinge_losses(self.loss, rows.labels, self.C * rows.example_costs)
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
         problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
-        return SolvedRows(problem, HingePoint(losses.dual_of(R), self.intercept_), place)
+        dual = losses.dual_of(of_rows(self._fit_record.coefficients))
+        is_compressed = not hasattr(self, "support_vectors_")  # its coefficients are of other points
+        primal = None if is_compressed or nystroem is not None else of_rows(self.dual_coef_.T)
+        return SolvedRows(problem, HingePoint(dual, self.intercept_, primal=primal), place)
 
 
 def _hinge_block(

@@ -67,9 +67,11 @@ def gram(machine: Any, kernel: Any, X: Any, nystroem: Any) -> "Gram":
     return machine._gram(kernel, X, nystroem)
 
 
-def store(machine: Any, data: TrainingSet, kernel: Any, nystroem: Any, coefficients: NDArray) -> None:
-    """Store the solution of a kernel machine, by its coefficients."""
-    machine._store(data, kernel, nystroem, coefficients)
+def store(
+    machine: Any, data: TrainingSet, kernel: Any, nystroem: Any, problem: HingeProblem, point: HingePoint
+) -> None:
+    """Store the solution of a kernel machine."""
+    machine._store_solution(data, kernel, nystroem, problem, point)
 
 
 def support_problem(machine: Any) -> tuple[HingeProblem, HingePoint]:

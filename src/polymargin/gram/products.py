@@ -40,7 +40,7 @@ def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAUL
     V = V.astype(matrix.dtype, copy=False)
     (m, n), k = matrix.shape, V.shape[1]
     pays = 1 < k <= tuning.max_columns and m * n >= tuning.least_entries
-    if not (pays and available() and matrix.flags.c_contiguous):
+    if not (pays and available() and matrix.strides[1] == matrix.itemsize):
         return matrix @ V
     lanes = register_width(matrix.itemsize)
     width = lanes * -(-k // lanes)

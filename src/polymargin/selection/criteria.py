@@ -112,7 +112,7 @@ def gacv_value(
     k = losses.n_classes
     L = losses.upper / C
     c = problem.coefficients(point.dual)
-    f = problem.gram.matmul(c) + point.intercept if scores is None else scores
+    f = problem.gram.matmul(problem.model(point)) + point.intercept if scores is None else scores
     f = np.where(losses.free_entries(point.dual, f), -1.0 / (k - 1), f)  # which the steps could miss by rounding
     y = simplex_codes(losses.labels, k)
     truncated = f < -(1 + GACV_EPSILON) / (k - 1)

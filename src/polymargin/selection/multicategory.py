@@ -271,8 +271,7 @@ class MarginSearch(MarginClassifier):
         losses = hinge_losses(winner.loss, data.labels, winner.C * data.example_costs)
         problem = HingeProblem(steps.gram(winner, kernel, data.X, width.nystroem), losses, winner.fit_intercept)
         solution = Portfolio(winner.solver).solve(problem, settings, start=width.point)
-        steps.store(winner, data, kernel, width.nystroem, problem.coefficients(solution.point.dual))
-        winner.intercept_ = solution.point.intercept
+        steps.store(winner, data, kernel, width.nystroem, problem, solution.point)
         steps.conclude(winner, solution, settings.tol)
         return winner
 
@@ -419,7 +418,7 @@ class _Grid:
         """Compute every criterion that one fit yields."""
         data, n = self.data, len(self.data.labels)
         R = problem.coefficients(point.dual)
-        fitted = problem.gram.matmul(R) + point.intercept
+        fitted = problem.gram.matmul(problem.model(point)) + point.intercept
         scores = frozen_left_out_scores(problem, point, scores=fitted)
         entry = {"C": C, "loo": left_out_loss(problem, scores, C, n)}
         entry["cost"] = smoothed_cost(scores, data.labels, data.weights, data.example_costs)
@@ -453,7 +452,7 @@ class _Grid:
             everywhere = np.zeros((gram.n, data.n_classes))
             path = self._path(restricted(gram, train), train, self.Cs[: len(costs)], part, {})
             for at, (_, problem, solution) in enumerate(path):
-                everywhere[train] = problem.coefficients(solution.point.dual)
+                everywhere[train] = problem.model(solution.point)
                 scores = scores_at(gram, test, everywhere) + solution.point.intercept
                 costs[at] += data.example_costs[test, scores.argmax(axis=1)].sum()
                 if part.is_spent:

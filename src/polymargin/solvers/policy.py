@@ -94,7 +94,7 @@ class Policy:
         not.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
-    first_steps : steps per example in the first slice, where splitting may be the better choice.
+    first_steps : steps per example until the pace is known, where splitting may be the better choice.
     judged_after, pace_rounds : iterations after which its pace is believed, and the rounds that tell it.
     tail : how often what the decomposition promises it takes: it becomes slower towards the end.
     near : relative gap from which on Newton steps on faces are tried.
@@ -108,11 +108,7 @@ class Policy:
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
-    free_to_split : free variables per example from which on splitting, which moves all of them, is considered
-        unless Newton steps on their face are cheaper.
-    split_after : part of the work of splitting after which it is tried whatever the decomposition's pace.
-    split_steps, split_rival : steps that splitting takes where C is large, and the part of the work of an interior
-        point on the matrix that it may do if that is enough for them.
+    split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
@@ -165,10 +161,7 @@ class Policy:
     far_walk: int = 10
     coarse: float = 1e-3
     cheap: float = 0.1
-    free_to_split: float = 3.0
     split_after: float = 0.3
-    split_steps: int = 1000
-    split_rival: float = 0.5
     split_share: float = 0.25
     root_unknowns: int = 2500
     root_iterations: int = 20
@@ -359,7 +352,7 @@ class Policy:
         if offers or state.stagnation.is_stuck:
             return min(offers, key=lambda stage: stage.predicted or 0.0, default=None)
         budget, tuning = max(self.slice_share * state.work, self.shortest_slice), self.decomposition
-        if not state.trail and self._is_lee(state):
+        if len(state.trail) < self.judged_after and self._is_lee(state):
             tuning = replace(tuning, steps_per_example=min(tuning.steps_per_example, self.first_steps))
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 
@@ -411,22 +404,21 @@ class Policy:
 
     def _split(self, state: State) -> Stage | None:
         """Return splitting, once, if it takes no more than the decomposition has taken or has still to take."""
-        if state.has_run(Splitting.name) or not state.trail or not self._is_lee(state):
+        if state.has_run(Splitting.name) or not state.trail or not self._is_large_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
-        free, rows = state.face()
         predicted = sum(map(self.rates.work, operations_to_split(n, k, state.tol, self.splitting)))
-        if free < self.free_to_split * rows or self._work_of_faces(state) <= predicted:
+        if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
-        to_come = self.tail * state.work_to_go(self.exact) if self._has_pace(state) else 0.0
-        most = max(to_come, state.work / self.split_after)
-        if predicted > (most if limit is None else min(most, self.split_share * limit)):
+        is_judged = self._has_pace(state) or self.split_after * predicted <= state.work
+        pays = is_judged and predicted <= self.tail * state.work_to_go(self.exact)
+        fits = limit is None or predicted <= self.split_share * limit
+        if not (fits and (pays or predicted <= state.work)):
             return None
-        budget, rival = self.patience * predicted, self.rates.work(operations_to_solve(n, k, self.kernel_interior))
-        if self.rates.work(self.splitting.operations(n, k, self.split_steps)) <= self.split_rival * rival:
-            budget = max(budget, self.split_rival * rival)
-        return Stage(Splitting(self.splitting), predicted, budget)
+        # to fine tolerances others are quicker where it takes long
+        others = self.rates.work(operations_to_solve(n, k, self.kernel_interior)) if state.tol > self.fine else 0.0
+        return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, others))
 
     def _interior(self, state: State) -> Stage | None:
         """Return an interior point, once, if it takes no more than the work so far or to come, or all is stuck."""

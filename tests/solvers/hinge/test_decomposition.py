@@ -96,7 +96,7 @@ def test_a_start_at_another_C_saves_work():
         problem, settings, start=HingePoint(1.2 * first.point.dual, first.point.intercept)
     )
     assert warm.status is cold.status is Status.SOLVED
-    assert warm.n_iter < cold.n_iter
+    assert sum(row.work for row in warm.trace) < sum(row.work for row in cold.trace)
 
 
 def test_products_of_a_lazy_matrix_come_from_its_cache():

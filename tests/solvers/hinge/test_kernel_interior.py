@@ -8,6 +8,7 @@ from polymargin.problems.hinge import HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.hinge.kernel_interior import KernelInteriorPoint, KernelInteriorSettings
 from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.hinge.splitting import SplittingSettings
 from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
@@ -51,9 +52,8 @@ def test_a_stopped_solution_is_feasible(limits):
 def test_the_policy_names_it_where_it_pays():
     problem = problem_of(4, 700, 6, 3.0)
     cheap = KernelInteriorSettings(iterations=0)  # expected to cost nothing
-    solution = Portfolio(policy=Policy(kernel_interior=cheap, free_to_split=np.inf)).solve(
-        problem, Settings(tol=1e-3)
-    )
+    dear = SplittingSettings(steps=10**9)
+    solution = Portfolio(policy=Policy(kernel_interior=cheap, splitting=dear)).solve(problem, Settings(tol=1e-3))
     assert "kernel_interior" in [row.method for row in solution.trace]
     assert solution.status is Status.SOLVED
     assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-9)

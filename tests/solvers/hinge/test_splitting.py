@@ -9,7 +9,7 @@ from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.hinge import splitting
 from polymargin.solvers.hinge.decomposition import DecompositionSettings
 from polymargin.solvers.hinge.portfolio import Portfolio
-from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings, invert
+from polymargin.solvers.hinge.splitting import Inverse, Splitting, SplittingSettings
 from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
@@ -50,7 +50,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     """x minimises the quadratic, class sums held equal, plus rho/2 times the squared distance from 2z - t."""
     problem = problem_of(0, 30, 4, 1.0, fit_intercept=fit_intercept)
     n, k = problem.losses.upper.shape
-    iterate = splitting._SplittingIterate(problem, rough_point(problem), splitting.DEFAULTS)
+    iterate = splitting._SplittingIterate(problem, rough_point(problem), 0.3, splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     t = np.random.default_rng(1).normal(size=(k, n))
     iterate.t = t.copy()
@@ -63,30 +63,55 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     system = np.block([[quadratic, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
     x = np.linalg.solve(system, np.concatenate([linear, np.zeros(len(sums))]))[: n * k].reshape(n, k)
     np.testing.assert_allclose(iterate.t.T, t.T + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-4, atol=1e-4)
+    iterate.certified()
     # what the next step adds to was put right in double precision
     np.testing.assert_allclose(iterate.x.T, x - x.mean(axis=1, keepdims=True), rtol=1e-9, atol=1e-9)
 
 
-def test_a_solution_stays_where_it_is():
+@pytest.mark.parametrize("rho", [0.1, 1.0])
+def test_a_solution_stays_where_it_is(rho):
     problem = problem_of(3, 80, 5, 1.0)
     solution = Portfolio().solve(problem, Settings(tol=1e-11))
-    iterate = splitting._SplittingIterate(problem, solution.point, splitting.DEFAULTS)
+    iterate = splitting._SplittingIterate(problem, solution.point, rho, splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     assert iterate.advance(20, Progress(Settings()))
     assert iterate.certified()[1].gap < 1e-9
 
 
-def test_another_rho_has_the_same_solution():
-    problem = problem_of(3, 80, 5, 1.0)
-    solution = Portfolio().solve(problem, Settings(tol=1e-11))
-    iterate = splitting._SplittingIterate(problem, solution.point, splitting.DEFAULTS)
-    assert iterate.prepare(Progress(Settings()))
-    before = iterate.rho
-    iterate.best_rho, iterate.steps = 3.0 * before, splitting.DEFAULTS.rescaled_after
-    assert iterate.prepare(Progress(Settings()))
-    assert iterate.rho == 3.0 * before
-    assert iterate.advance(20, Progress(Settings()))
-    assert iterate.certified()[1].gap < 1e-9
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_scores_and_dual_point_are_certified_each_by_itself(fit_intercept):
+    """The primal is that of the scores, the bound that of the dual point; neither by what the solver kept."""
+    problem = problem_of(1, 150, 5, 30.0, fit_intercept=fit_intercept)
+    solution = Splitting().solve(problem, Settings(tol=1e-3), start=rough_point(problem))
+    point, certificate = solution.point, solution.certificate
+    assert solution.status is Status.SOLVED
+    K, k = problem.gram.matrix, problem.losses.n_classes
+    np.testing.assert_allclose(point.primal.sum(axis=1), 0.0, atol=1e-9)
+    F = K @ point.primal + point.intercept
+    primal = 0.5 * np.vdot(point.primal, K @ point.primal) + problem.losses.value(F)
+    assert certificate.primal == pytest.approx(primal, rel=1e-11)
+    assert (point.dual >= 0.0).all()
+    assert (point.dual <= problem.losses.upper).all()
+    R = point.dual.mean(axis=1, keepdims=True) - point.dual
+    dual = point.dual.sum() / (k - 1) - 0.5 * np.vdot(R, K @ R)
+    assert certificate.dual == pytest.approx(dual, rel=1e-11)
+    if fit_intercept:
+        np.testing.assert_allclose(R.sum(axis=0), 0.0, atol=1e-9 * np.abs(R).sum())
+    optimum = hinge_optimum(problem)
+    assert dual <= optimum * (1 + 1e-9)
+    assert primal >= optimum * (1 - 1e-9)
+    # the dual point's own scores are no match for them
+    assert problem.certify(HingePoint(point.dual, point.intercept)).gap > certificate.gap
+
+
+@pytest.mark.parametrize("kind", ["one row", "equal rows", "zero kernel"])
+def test_rho_of_degenerate_rows_is_a_number(kind):
+    n = 1 if kind == "one row" else 40
+    K = np.zeros((n, n)) if kind == "zero kernel" else np.ones((n, n))
+    y = np.arange(n) % 3
+    problem = HingeProblem(DenseGram(K), lee_lin_wahba(y, (1.0 - np.eye(3))[y]))
+    rho = splitting.penalty_of(problem, Progress(Settings()))
+    assert 0.0 < rho < np.inf
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -103,11 +128,25 @@ def test_the_inverse(precision, at_once):
     tuning = SplittingSettings(at_once=at_once, block_operations=64 * 230**2)
     A = np.random.default_rng(0).normal(size=(230, 300))
     matrix = A @ A.T / 300
-    found = matrix.astype(precision)
-    assert invert(found, Progress(Settings()), tuning)
-    error = np.abs(found.astype(np.float64) @ matrix - np.eye(230)).max()
-    assert error < 1e4 * np.finfo(precision).eps
-    np.testing.assert_array_equal(found, found.T)
+    V = np.random.default_rng(1).normal(size=(230, 7))
+    inverse, progress = Inverse(matrix.astype(precision), tuning), Progress(Settings())
+    assert inverse.prepare(progress)
+    assert inverse.is_complete == (at_once > 0)
+    rounding = 1e3 * np.finfo(precision).eps * np.abs(np.linalg.inv(matrix)).max() * np.abs(V).max()
+    np.testing.assert_allclose(inverse @ V, np.linalg.solve(matrix, V), atol=rounding)
+    if not at_once:
+        assert inverse.complete(progress)
+    np.testing.assert_allclose(inverse @ V, np.linalg.solve(matrix, V), atol=rounding)
+    np.testing.assert_array_equal(inverse.matrix, inverse.matrix.T)
+
+
+@pytest.mark.parametrize("inverted_from", [0.0, np.inf])
+def test_the_factor_serves_as_the_inverse_does(inverted_from):
+    problem = problem_of(2, 200, 5, 10.0)
+    tuning = SplittingSettings(at_once=0, inverted_from=inverted_from)
+    solution = Splitting(tuning).solve(problem, Settings(tol=1e-6), start=rough_point(problem))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=1e-5)
 
 
 @pytest.mark.parametrize("limits", [{"max_iter": 1}, {"time_limit": 1e-9}])
@@ -144,7 +183,7 @@ def test_the_policy_names_it_where_variables_are_many(tol):
     assert [row.method for row in solution.trace].count("splitting") == 1
     assert solution.status is Status.SOLVED
     assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-9)
-    never = Policy(decomposition=sets, free_to_split=np.inf)
+    never = Policy(decomposition=sets, splitting=SplittingSettings(steps=10**9))
     other = Portfolio(policy=never).solve(problem, Settings(tol=1e-5))
     assert "splitting" not in [row.method for row in other.trace]
     assert solution.certificate.primal == pytest.approx(other.certificate.primal, rel=tol + 2e-5)

@@ -8,7 +8,7 @@ whose dual point determines the coefficients R (n, k) of ``W = X'R``; an unpenal
 columns of R sum to zero. They differ only in their losses, see `problems.hinge.losses`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,17 @@ from polymargin.problems.hinge.losses import Losses, relative
 
 @dataclass(frozen=True, slots=True)
 class HingePoint:
-    """A dual point of the losses, (blocks, slots), and the intercepts (k,)."""
+    """A dual point of the losses, (blocks, slots), the intercepts (k,), and the coefficients of the scores.
+
+    Attributes
+    ----------
+    dual, intercept : the dual point and the intercepts.
+    primal : R (n, k) of the scores where a method has found better ones than the dual point's own; None for those.
+    """
 
     dual: NDArray[np.float64]
     intercept: NDArray[np.float64]
+    primal: NDArray[np.float64] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +57,35 @@ class HingeProblem:
         R = self.losses.coefficients(dual)
         return R if self.tilt is None else R - self.tilt
 
-    def certify(self, point: HingePoint, scores: NDArray[np.float64] | None = None) -> Certificate:
-        """Measure a point afresh; the gap is a proof only where the columns of R sum to zero.
+    def model(self, point: HingePoint) -> NDArray[np.float64]:
+        """Return the coefficients R (n, k) of a point's scores."""
+        return self.coefficients(point.dual) if point.primal is None else point.primal
 
-        `scores` are the gram's product with R where that is at hand; as right as they are is the certificate.
+    def certify(
+        self,
+        point: HingePoint,
+        scores: NDArray[np.float64] | None = None,
+        primal_scores: NDArray[np.float64] | None = None,
+    ) -> Certificate:
+        """Measure a point afresh; the gap is a proof only where the columns of the dual point's R sum to zero.
+
+        `scores` are the gram's product with that R, `primal_scores` with the point's own, where they are at hand;
+        as right as they are is the certificate.
         """
         R = self.coefficients(point.dual)
         H = self.gram.matmul(R) if scores is None else scores
-        return self.measure(point.dual, point.intercept, R, H).certificate(self.fit_intercept)
+        own = self.measure(point.dual, point.intercept, R, H).certificate(self.fit_intercept)
+        if point.primal is None:
+            return own
+        H = self.gram.matmul(point.primal) if primal_scores is None else primal_scores
+        primal = self.objective(point.primal, H, point.intercept)
+        return Certificate.of(primal, own.dual, infeasibility=own.infeasibility)
+
+    def objective(self, R: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64]) -> float:
+        """Return the primal objective of coefficients `R`, whose product with the gram is `H`."""
+        F = H + intercept
+        tilted = 0.0 if self.tilt is None else float(np.vdot(self.tilt, F))
+        return 0.5 * float(np.vdot(R, H)) + self.losses.value(F) + tilted
 
     def measure(
         self,

@@ -34,7 +34,7 @@ def frozen_left_out_scores(
     are those with all rows, where they are known.
     """
     R = problem.coefficients(point.dual)
-    scores = problem.gram.matmul(R) + point.intercept if scores is None else scores.copy()
+    scores = problem.gram.matmul(problem.model(point)) + point.intercept if scores is None else scores.copy()
     losses = polyhedral(problem.losses, "Leaving out with a frozen active set")
     support = losses.support(point.dual, R, scores)
     if len(support) == 0:
@@ -52,7 +52,7 @@ def frozen_left_out_scores(
 def support_rows(problem: HingeProblem, point: HingePoint) -> NDArray[np.intp]:
     """Return the rows that the scores depend on at the solution next to a point."""
     R = problem.coefficients(point.dual)
-    scores = problem.gram.matmul(R) + point.intercept
+    scores = problem.gram.matmul(problem.model(point)) + point.intercept
     return polyhedral(problem.losses, "Finding support vectors").support(point.dual, R, scores)
 
 

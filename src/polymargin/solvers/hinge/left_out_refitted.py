@@ -30,7 +30,7 @@ def left_out_scores(
     Without these few there are refits. `scores` are those with all rows, where they are known.
     """
     if scores is None:
-        scores = problem.gram.matmul(problem.coefficients(point.dual)) + point.intercept
+        scores = problem.gram.matmul(problem.model(point)) + point.intercept
     is_small = len(scores) <= tuning.refitted_rows
     whole = replace(tuning, by_score=math.inf) if is_small else tuning
     left_out = frozen_left_out_scores(problem, point, whole, scores)
@@ -58,5 +58,5 @@ def refitted_left_out_scores(
         start = HingePoint(of_rest.dual_of(R[rest]), point.intercept)
         refit = Portfolio().solve(smaller, settings, start=start).point
         to_rest = problem.gram.block(np.array([row]), rest)[0]
-        scores.append(to_rest @ smaller.coefficients(refit.dual) + refit.intercept)
+        scores.append(to_rest @ smaller.model(refit) + refit.intercept)
     return np.reshape(scores, (-1, losses.n_classes))

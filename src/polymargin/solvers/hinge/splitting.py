@@ -1,4 +1,4 @@
-"""Splitting for the machine of Lee, Lin & Wahba with a kernel, where examples have many free variables.
+"""Splitting for the machine of Lee, Lin & Wahba with a kernel, where working sets do not get far.
 
     min 1/2 tr(B'KB) - offset sum u,   B = u P,  P = I - 11'/k,   0 <= u <= upper,   1'B = 0.
 
@@ -8,9 +8,11 @@ The over-relaxed iteration of Douglas & Rachford (ADMM) on a state t takes the b
 
 x costs one product with one matrix, the same for all classes: ``xP = rho (K + rho I)^-1 (vP + 1 mu')``, mu such
 that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
-``rho (t - z)``. The inverse is one in single precision, and only changes of v are multiplied by it: as they
-vanish, so do the errors. What these have come to is put right in double precision at every certificate, for which
-the class sums of z are made equal.
+``rho (t - z)``. The matrix is in single precision, and only changes of v are multiplied by it: as they vanish, so
+do the errors. What these have come to is put right in double precision at every certificate.
+Both halves are certified for what they are worth: z, its class sums made equal, as a dual point, and -xP as
+coefficients of scores, of which no bounds are asked. At a large C the scores of z itself are much worse: an error
+of a free variable costs C times what it does to margins.
 After S. Boyd et al., Distributed optimization and statistical learning via the alternating direction method of
 multipliers, 2011, section 5.2.
 """
@@ -22,7 +24,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import as_dense, skinny_product
+from polymargin.gram import DenseGram, as_dense, skinny_product
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
@@ -42,71 +44,93 @@ class SplittingSettings:
     Attributes
     ----------
     relaxation : of the steps.
-    penalty : rho, as a multiple of its scale at the first point.
-    rescaled_after, outgrown, max_inversions : steps after which the scale is believed, the factor by which it must
-        have changed for another inversion, and their number.
+    penalty, power : rho is a multiple of this power of margins over variables, in units of the kernel's diagonal,
+    own_part : plus a multiple of what rows do not share with their neighbours.
+    pilot_rows, pilot_share, pilot_steps, pilot_penalty : that ratio is the one after a few steps on a part of the
+        rows, at least and at most so many, with this rho.
+    own_rows, neighbours : rows that are asked what their nearest neighbours leave to be their own, and how many.
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
     steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
-    at_once : size up to which a matrix is inverted without a pause.
-    block_operations, block_widths : operations of one stretch of the inversion, a small part of a second, and the
-        least and largest width of its block.
+    at_once : size up to which a matrix is inverted at once, without a pause; larger ones are factorised first.
+    inverted_from, slower : steps to come, times classes over rows, from which on the inverse pays; steps that one
+        without it takes as long as.
+    block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and
+        the least and largest width of its block.
     rough : gap that the first steps reach.
     look_ahead : part of the steps expected to be left that is taken before the next certificate.
     least_ratio : of margins over variables to the kernel's scale.
-    inversion_cost : operations of products that the inversion of a matrix takes, as a multiple of its size cubed.
+    factor_cost, completion_cost : operations of products that the factorisation of a matrix takes, and its inverse
+        after it, as multiples of its size cubed.
     look_steps : steps that the products in double precision of a certificate take as long as.
     step_calls, look_calls : calls of a step, and of a certificate.
     """
 
     relaxation: float = 1.9
-    penalty: float = 0.7
-    rescaled_after: int = 150
-    outgrown: float = 2.0
-    max_inversions: int = 2
-    fewest_steps: int = 10
+    penalty: float = 0.8
+    power: float = 0.8
+    own_part: float = 0.3
+    pilot_rows: tuple[int, int] = (300, 1000)
+    pilot_share: float = 0.25
+    pilot_steps: int = 20
+    pilot_penalty: float = 0.1
+    own_rows: int = 64
+    neighbours: int = 30
+    fewest_steps: int = 15
     most_steps: int = 30
-    judged_after: int = 90
+    judged_after: int = 150
     max_steps: int = 4000
     steps: int = 25
     steps_per_digit: int = 25
     at_once: int = 2500
+    inverted_from: float = 0.6
+    slower: float = 1.4
     block_operations: float = 2e10
     block_widths: tuple[int, int] = (64, 400)
     rough: float = 0.1
-    look_ahead: float = 0.7
+    look_ahead: float = 0.9
     least_ratio: float = 1e-6
-    inversion_cost: float = 0.3
+    factor_cost: float = 0.14
+    completion_cost: float = 0.2
     look_steps: float = 6.0
     step_calls: int = 15
     look_calls: int = 600
 
     def operations(self, n: int, k: int, steps: float) -> Operations:
-        """Return the operations of so many steps; the inversion counts as none of them."""
+        """Return the operations of so many steps; the factorisation counts as none of them."""
         return {"product": steps * float(n) ** 2 * k, "call": steps * self.step_calls}
 
     def operations_to_look(self, n: int, k: int) -> Operations:
         """Return the operations of a certificate, and of what precedes it."""
         return {"product": self.look_steps * float(n) ** 2 * k, "call": self.look_calls}
 
-    def operations_to_invert(self, n: int) -> Operations:
-        """Return the operations of the inversion."""
-        return {"product": self.inversion_cost * float(n) ** 3}
+    def operations_to_factorise(self, n: int) -> Operations:
+        """Return the operations of what precedes the first step."""
+        whole = self.completion_cost if n <= self.at_once else 0.0
+        return {"product": (self.factor_cost + whole) * float(n) ** 3}
+
+    def operations_to_complete(self, n: int) -> Operations:
+        """Return the operations of the inverse of a factor."""
+        return {"product": self.completion_cost * float(n) ** 3}
 
 
 DEFAULTS = SplittingSettings()
 
 
 def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> list[Operations]:
-    """Return the operations that a solution takes, about: inversion, steps and certificates."""
+    """Return the operations that a solution takes, about: factorisation, steps and certificates."""
     steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
     looks = 1.0 + steps / tuning.most_steps
     look = tuning.operations_to_look(n, k)
     return [
-        tuning.operations_to_invert(n),
+        tuning.operations_to_factorise(n),
         tuning.operations(n, k, steps),
         {kind: looks * number for kind, number in look.items()},
     ]
+
+
+ROUNDING = 1e-9
+"""Relative ridge that makes neighbours that are one row invertible."""
 
 
 class Splitting:
@@ -134,10 +158,11 @@ class Splitting:
         with Progress(settings, observer, method=self.name) as progress:
             point = start or HingePoint(problem.losses.resting_dual(), np.zeros(k))
             best = problem.certify(point)
-            iterate = _SplittingIterate(problem, point, tuning)
-            steps, looks = tuning.most_steps, _Looks()
+            iterate = _SplittingIterate(problem, point, penalty_of(problem, progress, tuning), tuning)
+            is_ready = progress.status is not Status.NUMERICAL_ERROR and iterate.prepare(progress)
+            steps, looks = tuning.most_steps, _Looks(best.gap)
             for _ in progress:
-                if not (iterate.prepare(progress) and iterate.advance(steps, progress)):
+                if not (is_ready and iterate.advance(steps, progress)):
                     break
                 candidate, certificate = iterate.certified()
                 progress.count_all(tuning.operations_to_look(n, k))
@@ -152,27 +177,22 @@ class Splitting:
                 if iterate.steps >= tuning.judged_after and (is_too_much or to_go > tuning.max_steps):
                     progress.status = Status.STALLED
                     break
+                if not iterate.hasten(to_go, progress):
+                    break
                 steps = int(np.clip(tuning.look_ahead * to_go, tuning.fewest_steps, tuning.most_steps))
             return progress.finish(point, best)
 
 
 class _Looks:
-    """What certificates tell of the pace; another rho has another one."""
+    """What certificates tell of the pace."""
 
-    def __init__(self) -> None:
-        self.found: list[tuple[int, float]] = []
+    def __init__(self, gap: float) -> None:
+        self.found = [(0, gap)]
 
     def steps_to_go(self, steps: int, gap: float, tol: float) -> float:
-        """Return how many steps are left at the rate of the second half of the way with this rho.
-
-        Gaps go up and down, so that the smallest until then counts.
-        """
-        if self.found and steps <= self.found[-1][0]:
-            self.found.clear()
-        gap = max(min([gap, *(before for _, before in self.found[-1:])]), 1e-16)
+        """Return how many steps are left at the rate of the second half of the way."""
+        gap = max(gap, 1e-16)
         self.found.append((steps, gap))
-        if len(self.found) == 1:
-            return np.inf
         first, before = self.found[(len(self.found) - 1) // 2]
         rate = np.log(before / gap) / (steps - first)
         return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
@@ -181,47 +201,45 @@ class _Looks:
 class _SplittingIterate:
     """The state t (k, n), what the rest makes of v = 2z - t, and the matrix that takes them on."""
 
-    def __init__(self, problem: HingeProblem, start: HingePoint, tuning: SplittingSettings):
+    def __init__(self, problem: HingeProblem, start: HingePoint, rho: float, tuning: SplittingSettings):
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
-        self.intercept = start.intercept
+        self.guess = self.intercept = start.intercept
         self.upper = np.ascontiguousarray(self.losses.upper.T)
-        self.inversions = self.steps = 0
-        H = problem.gram.matmul(problem.coefficients(start.dual))
-        margins = self.losses.margins(H + start.intercept)
-        self.rho = self.best_rho = tuning.penalty * self._scale(start.dual, margins)
-        self.t = np.ascontiguousarray((start.dual + margins / self.rho).T)
+        self.rho, self.steps = rho, 0
+        self.dual, self.R = start.dual, problem.model(start)
+        self.dual_scores = self.scores = problem.gram.matmul(self.R)
+        self.least, self.highest = np.inf, -np.inf
+        self.margins = self.losses.margins(self.scores + start.intercept)
+        self.t = np.ascontiguousarray((start.dual + self.margins / rho).T)
 
     def prepare(self, progress: Progress) -> bool:
-        """Invert ``K + rho I`` where rho is new; False if there is no time, or the kernel matrix is indefinite."""
-        if self.inversions and not self._has_outgrown_rho():
-            return True
-        z = np.clip(self.t, 0.0, self.upper)
-        self.t = z + (self.rho / self.best_rho) * (self.t - z)
-        self.rho, self.steps = self.best_rho, 0
-        self.inversions += 1
+        """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
         matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(np.float32)
         matrix[np.diag_indices_from(matrix)] += self.rho
         try:
-            progress.count_all(self.tuning.operations_to_invert(len(matrix)))
+            progress.count_all(self.tuning.operations_to_factorise(len(matrix)))
+            self.inverse = Inverse(matrix, self.tuning)
             with large_products(matrix.size):
-                inverted = invert(matrix, progress, self.tuning)
+                is_ready = self.inverse.prepare(progress)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
             return False
-        if not inverted:
+        if not is_ready:
             return False
-        self.inverse = matrix
         self.of_ones = self._solved(np.ones((1, len(matrix))))[0]
         self.v = self._reflected()[2]
         self.x = self._summing_to_zero(self.rho * self._solved(self.v))
-        self._put_right()
+        self._put_right(self.problem.gram.matmul(self.x.T).T)
         return True
 
-    def _has_outgrown_rho(self) -> bool:
-        """Tell whether another rho is worth another inversion."""
-        tuning, ratio = self.tuning, self.best_rho / self.rho
-        is_judged = self.steps >= tuning.rescaled_after and self.inversions < tuning.max_inversions
-        return is_judged and max(ratio, 1.0 / ratio) > tuning.outgrown
+    def hasten(self, steps: float, progress: Progress) -> bool:
+        """Make the steps faster where so many are to come that it pays; False if there was no time for it."""
+        k, n = self.t.shape
+        if self.inverse.is_complete or steps * k < self.tuning.inverted_from * n:
+            return True
+        progress.count_all(self.tuning.operations_to_complete(n))
+        with large_products(float(n) ** 2):
+            return self.inverse.complete(progress)
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
@@ -230,13 +248,14 @@ class _SplittingIterate:
         for _ in range(steps):
             if progress.out_of_time():
                 return False
-            progress.count_all(self.tuning.operations(n, k, 1.0))
+            progress.count_all(
+                self.tuning.operations(n, k, 1.0 if self.inverse.is_complete else self.tuning.slower)
+            )
             z, mean, v = self._reflected()
             self.x += self._summing_to_zero(self.rho * self._solved(v - self.v))
             self.v = v
             self.t += relaxation * (self.x + (mean + shift) - z)
         self.steps += steps
-        self._put_right()
         return True
 
     def _reflected(self) -> tuple[Array, Array, Array]:
@@ -247,16 +266,16 @@ class _SplittingIterate:
         v -= mean
         return z, mean, v
 
-    def _put_right(self) -> None:
-        """Take from x what rounding has made of it."""
-        missing = self.rho * (self.v - self.x) - self.problem.gram.matmul(self.x.T).T
+    def _put_right(self, product: Array) -> None:
+        """Take from x, whose product with the matrix is given, what rounding has made of it."""
+        missing = self.rho * (self.v - self.x) - product
         if self.problem.fit_intercept:  # constants are the intercept's
             missing -= missing.mean(axis=1, keepdims=True)
         self.x += self._summing_to_zero(self._solved(missing))
 
     def _solved(self, right: Array) -> Array:
         """Return ``(K + rho I)^-1`` times rows, to single precision."""
-        return np.ascontiguousarray(skinny_product(self.inverse, right.T).T, dtype=np.float64)
+        return np.ascontiguousarray((self.inverse @ right.T).T, dtype=np.float64)
 
     def _summing_to_zero(self, x: Array) -> Array:
         """Return what solves the system for the right-hand side with constants that make the class sums vanish."""
@@ -265,70 +284,152 @@ class _SplittingIterate:
         return x - np.outer(x.sum(axis=1) / self.of_ones.sum(), self.of_ones)
 
     def certified(self) -> tuple[HingePoint, Certificate]:
-        """Return the feasible point near the iterate, and its certificate."""
-        dual = np.clip(self.t.T, 0.0, self.losses.upper)
+        """Return the best scores and the best dual point so far, and their certificate; x is put right."""
+        product = self.problem.gram.matmul(self.x.T)
+        self._note_scores(_centred(-self.x.T), _centred(-product))
+        self._put_right(product.T)
+        self._note_dual(np.clip(self.t.T, 0.0, self.losses.upper))
+        point = HingePoint(self.dual, self.intercept, primal=self.R)
+        return point, self.problem.certify(point, self.dual_scores, self.scores)
+
+    def _note_scores(self, R: Array, H: Array) -> None:
+        """Keep coefficients and their scores if they are the best."""
+        intercept = self.guess
+        if self.problem.fit_intercept:
+            intercept = self.guess = central_intercept(self.losses, self.dual, H, guess=self.guess)
+        self.margins = self.losses.margins(H + intercept)
+        primal = self.problem.objective(R, H, intercept)
+        if not primal >= self.least:
+            self.least, self.R, self.scores, self.intercept = primal, R, H, intercept
+
+    def _note_dual(self, dual: Array) -> None:
+        """Keep the feasible point near `dual` if it is the best."""
         if self.problem.fit_intercept:
             spread = balanced(self.problem, dual)
             dual = dual if spread is None else spread
-        H = self.problem.gram.matmul(self.problem.coefficients(dual))
-        if self.problem.fit_intercept:
-            self.intercept = central_intercept(self.losses, dual, H, guess=self.intercept)
-        self.best_rho = self.tuning.penalty * self._scale(dual, self.losses.margins(H + self.intercept))
-        point = HingePoint(dual, self.intercept)
-        return point, self.problem.certify(point, H)
+        R = self.problem.coefficients(dual)
+        H = self.problem.gram.matmul(R)
+        value = self.losses.dual_value(dual) - 0.5 * float(np.vdot(R, H))
+        if not value <= self.highest:
+            self.highest, self.dual, self.dual_scores = value, dual, H
 
-    def _scale(self, dual: Array, margins: Array) -> float:
-        """Return the scale of rho, between the kernel's and that of margins over variables.
-
-        The first is right for the quadratic and the second for the bounds; the geometric mean serves C from 1 to
-        100.
-        """
-        curvature = float(self.problem.gram.diagonal().mean())
-        ratio = float(np.linalg.norm(margins[self.losses.sizes > 0])) / max(float(np.linalg.norm(dual)), 1e-300)
-        return curvature * float(np.sqrt(np.clip(ratio / curvature, self.tuning.least_ratio, 1.0)))
+    def ratio(self) -> float:
+        """Return the ratio of margins to variables."""
+        margins = float(np.linalg.norm(self.margins[self.losses.sizes > 0]))
+        return margins / max(float(np.linalg.norm(self.dual)), 1e-300)
 
 
-def invert(matrix: NDArray, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> bool:
-    """Replace a positive definite matrix by its inverse, block by block; False if there is no time for it.
+def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> float:
+    """Return rho: by what a few steps on a part of the rows find, and what rows have that their neighbours lack.
 
-    The sweep operator: of the block p it makes ``-A_pp^-1``, of its columns ``A_ip A_pp^-1``, of the rest
-    ``A_ij - A_ip A_pp^-1 A_pj``; when all blocks are swept, minus the inverse is left. Only the upper triangle is
-    kept until then.
+    Bounds ask for the ratio of margins to variables, the quadratic for the kernel's scale: something between them
+    serves both. Where every row is its own the matrix is nearly a multiple of the identity, and rho no less than a
+    part of it.
     """
-    if len(matrix) <= tuning.at_once:
-        _invert_at_once(matrix)
+    gram, n = as_dense(problem.gram, "Splitting"), problem.losses.n_examples
+    size = min(n, int(np.clip(tuning.pilot_share * n, *tuning.pilot_rows)))
+    order = np.random.default_rng(0).permutation(n)
+    rows = np.sort(order[:size])
+    losses = problem.losses.restricted(rows)
+    part = HingeProblem(DenseGram(gram.block(rows, rows)), losses, problem.fit_intercept)
+    unit, ratio = float(np.abs(gram.diagonal()).mean()) or 1.0, 1.0
+    zero = HingePoint(losses.resting_dual(), np.zeros(losses.n_classes))
+    iterate = _SplittingIterate(part, zero, tuning.pilot_penalty * unit, tuning)
+    if iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress):
+        iterate.certified()
+        ratio = max(iterate.ratio() / unit, tuning.least_ratio)
+    own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit
+    return unit * (tuning.penalty * ratio**tuning.power + tuning.own_part * own)
+
+
+def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
+    """Return how much of the kernel, in the median, rows do not share with their nearest neighbours."""
+    K, place = gram.block(rows), np.arange(len(rows))
+    diagonal = K[place, rows]
+    K[place, rows] = -np.inf
+    size = min(size, K.shape[1] - 1)
+    near = np.argpartition(-K, size - 1, axis=1)[:, :size] if size else np.empty((len(rows), 0), dtype=np.intp)
+    to_near = np.take_along_axis(K, near, axis=1)
+    among = gram.matrix[near[:, :, None], near[:, None, :]] + ROUNDING * max(diagonal.max(), 1e-300) * np.eye(size)
+    shared = np.einsum("ra,ra->r", to_near, np.linalg.solve(among, to_near[:, :, None])[:, :, 0])
+    return float(np.clip(np.median(diagonal - shared), 0.0, diagonal.mean()))
+
+
+class Inverse:
+    """A positive definite matrix, which is used up, by whose inverse columns are multiplied.
+
+    A small matrix is inverted at once. Of a large one there is the Cholesky factor first, with pauses: below the
+    diagonal, its transpose above, the blocks on the diagonal inverted. It is had for a third of the work, and
+    takes longer to apply; `complete` makes the inverse of it.
+    """
+
+    def __init__(self, matrix: NDArray, tuning: SplittingSettings = DEFAULTS):
+        self.matrix = matrix
+        self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
+        self.is_small = self.is_complete = len(matrix) <= tuning.at_once
+
+    def prepare(self, progress: Progress) -> bool:
+        """Invert or factorise the matrix; False if there is no time for it."""
+        if self.is_small:
+            _invert(self.matrix)
+            return True
+        matrix, blocks = self.matrix, self.blocks
+        for at, p in enumerate(blocks):
+            if progress.out_of_time():
+                return False
+            matrix[p, p] = _inverse_factor(matrix[p, p])
+            matrix[p.stop :, p] = matrix[p.stop :, p] @ matrix[p, p].T
+            matrix[p, p.stop :] = matrix[p.stop :, p].T
+            for i in blocks[at + 1 :]:
+                matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p, p.stop : i.stop]
         return True
-    blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
-    for p in blocks:
-        if progress.out_of_time():
-            return False
-        corner = matrix[p, p].copy()
-        columns = np.vstack([matrix[: p.start, p], corner, matrix[p, p.stop :].T])
-        _invert_at_once(corner)
-        solved = columns @ corner
-        for i in blocks:
-            matrix[i, i.start :] -= solved[i] @ columns[i.start :].T
-        matrix[: p.start, p] = solved[: p.start]
-        matrix[p, p.stop :] = solved[p.stop :].T
-        matrix[p, p] = -corner
-    np.negative(matrix, out=matrix)
-    _mirror(matrix, blocks)
-    return True
+
+    def complete(self, progress: Progress) -> bool:
+        """Make the inverse of the factor: its own inverse X, then ``X'X``; False if there is no time for it."""
+        matrix, blocks = self.matrix, self.blocks
+        for at, p in enumerate(blocks):
+            if progress.out_of_time():
+                return False
+            row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
+            if row:
+                matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
+        for p in blocks:
+            if progress.out_of_time():
+                return False
+            matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
+        for p in blocks:
+            matrix[p, p.stop :] = matrix[p.stop :, p].T
+        self.is_complete = True
+        return True
+
+    def __matmul__(self, V: NDArray) -> NDArray:
+        if self.is_complete:
+            return skinny_product(self.matrix, V)
+        matrix, X = self.matrix, V.astype(self.matrix.dtype)
+        for p in self.blocks:
+            X[p] = matrix[p, p] @ (X[p] - skinny_product(matrix[p, : p.start], X[: p.start]))
+        for p in reversed(self.blocks):
+            X[p] = matrix[p, p].T @ (X[p] - skinny_product(matrix[p, p.stop :], X[p.stop :]))
+        return X
 
 
-def _invert_at_once(matrix: NDArray) -> None:
+def _inverse_factor(matrix: NDArray) -> NDArray:
+    """Return the inverse of the Cholesky factor of a matrix of which the lower triangle is given."""
+    potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (matrix,))
+    factor, failed = potrf(matrix, lower=1, clean=1)
+    if failed:
+        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
+    return np.tril(trtri(factor, lower=1)[0])
+
+
+def _invert(matrix: NDArray) -> None:
     potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
     # LAPACK's lower triangle is ours above the diagonal
     factor, failed = potrf(matrix.T, lower=1, overwrite_a=1)
     if failed:
         raise scipy.linalg.LinAlgError("the matrix is not positive definite")
     potri(factor, lower=1, overwrite_c=1)
-    _mirror(matrix, _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths))
-
-
-def _mirror(matrix: NDArray, blocks: list[slice]) -> None:
-    """Copy what is above the diagonal to below it."""
-    for i in blocks:
+    for i in _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths):
         matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
         matrix[i.stop :, i] = matrix[i, i.stop :].T
 
@@ -336,3 +437,7 @@ def _mirror(matrix: NDArray, blocks: list[slice]) -> None:
 def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
     width = int(np.clip(operations / n**2, *widths))
     return [slice(first, min(first + width, n)) for first in range(0, n, width)]
+
+
+def _centred(u: Array) -> Array:
+    return u - u.mean(axis=1, keepdims=True)

@@ -72,7 +72,7 @@ class SquaredNorm:
         found = at_rest(self.machine.solve, machine, tighter, start=begin, observer=observer)
         machine = HingeProblem(FeatureGram(X), machine.losses)
         inner = machine.certify(found.point)
-        coef = safe_sparse_dot(machine.coefficients(found.point.dual).T, X, dense_output=True)
+        coef = safe_sparse_dot(machine.model(found.point).T, X, dense_output=True)
         certificate = Certificate.of(factor * inner.primal, factor * inner.dual, infeasibility=inner.infeasibility)
         point = SparsePoint(coef, found.point.intercept - coef @ offset, found.point.dual / C)
         solution = replace(
