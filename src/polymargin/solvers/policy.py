@@ -352,7 +352,8 @@ class Policy:
         if offers or state.stagnation.is_stuck:
             return min(offers, key=lambda stage: stage.predicted or 0.0, default=None)
         budget, tuning = max(self.slice_share * state.work, self.shortest_slice), self.decomposition
-        if len(state.trail) < self.judged_after and self._is_lee(state):
+        short_rounds = self.judged_after if self._is_large_lee(state) else 1
+        if len(state.trail) < short_rounds and self._is_lee(state):
             tuning = replace(tuning, steps_per_example=min(tuning.steps_per_example, self.first_steps))
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 
