@@ -116,18 +116,15 @@ def test_rho_of_degenerate_rows_is_a_number(kind):
 
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_rho_is_found_again_where_it_was_far_off(C):
-    """Of many variables, on which classes overlap: with the first rho few steps hardly move the dual point."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 6, 400)
-    X = rng.normal(size=(400, 150)) + 0.3 * rng.normal(size=(6, 150))[y]
-    costs = C * (1.0 - np.eye(6))[y]
-    problem = HingeProblem(DenseGram(X @ X.T, rank=150), lee_lin_wahba(y, costs))
-    steps = []
-    for tuning in (SplittingSettings(max_pilots=1), SplittingSettings()):
-        solution = Splitting(tuning).solve(problem, Settings(tol=1e-3), start=rough_point(problem))
-        assert solution.certificate.primal >= hinge_optimum(problem) * (1 - 1e-9)
-        steps.append(solution.n_iter if solution.status is Status.SOLVED else np.inf)
-    assert steps[1] < steps[0]
+    X = rng.normal(size=(400, 150)) + rng.normal(size=(6, 150))[y]
+    problem = HingeProblem(DenseGram(X @ X.T, rank=150), lee_lin_wahba(y, C * (1.0 - np.eye(6))[y]))
+    at_once, again = (
+        Splitting(SplittingSettings(max_pilots=pilots)).solve(problem, Settings(tol=1e-3)) for pilots in (1, 6)
+    )
+    assert at_once.status is again.status is Status.SOLVED
+    assert again.n_iter < at_once.n_iter
 
 
 def test_rows_of_few_features_have_nothing_of_their_own():

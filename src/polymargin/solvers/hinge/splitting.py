@@ -48,7 +48,7 @@ class SplittingSettings:
     own_part : plus a multiple of what rows do not share with their neighbours.
     pilot_rows, pilot_share, pilot_steps, pilot_penalty : that ratio is the one after a few steps on a part of the
         rows, at least and at most so many, with this rho,
-    settled, max_pilots : and with the one found, as long as that differs by more than this factor, so often at most.
+    settled, max_pilots : and again with the one found while that differs by more than a factor, so often at most.
     own_rows, neighbours : rows that are asked what their nearest neighbours leave to be their own, and how many.
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
