@@ -114,6 +114,34 @@ def test_rho_of_degenerate_rows_is_a_number(kind):
     assert 0.0 < rho < np.inf
 
 
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_rho_is_found_again_where_it_was_far_off(C):
+    """Of many variables, on which classes overlap: with the first rho few steps hardly move the dual point."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 6, 400)
+    X = rng.normal(size=(400, 150)) + 0.3 * rng.normal(size=(6, 150))[y]
+    costs = C * (1.0 - np.eye(6))[y]
+    problem = HingeProblem(DenseGram(X @ X.T, rank=150), lee_lin_wahba(y, costs))
+    steps = []
+    for tuning in (SplittingSettings(max_pilots=1), SplittingSettings()):
+        solution = Splitting(tuning).solve(problem, Settings(tol=1e-3), start=rough_point(problem))
+        assert solution.certificate.primal >= hinge_optimum(problem) * (1 - 1e-9)
+        steps.append(solution.n_iter if solution.status is Status.SOLVED else np.inf)
+    assert steps[1] < steps[0]
+
+
+def test_rows_of_few_features_have_nothing_of_their_own():
+    """Though no row is among the span of its nearest neighbours, all of them together span few dimensions."""
+    X = np.random.default_rng(0).normal(size=(300, 100))
+    y = np.arange(300) % 3
+    losses = lee_lin_wahba(y, (1.0 - np.eye(3))[y])
+    of_features, of_a_kernel = (
+        splitting.penalty_of(HingeProblem(DenseGram(X @ X.T, rank=rank), losses), Progress(Settings()))
+        for rank in (100, None)
+    )
+    assert of_features < of_a_kernel
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_single_precision_does_not_end_it_where_variables_are_large(seed):
     problem = problem_of(seed, 150, 4, 300.0)
