@@ -150,6 +150,8 @@ class LeftOutSettings:
     far : change of a score, in margins, from which on the active set cannot be taken to stay as it is.
     refitted_rows : rows up to which a machine is refitted without those that change so much; of more rows each
         matters less, and refits cost more.
+    width : of losses of any kind, how narrow their smooth problem is: the part of the margin, or of what the
+        heaviest dual variable can move a score by where that is less, within which a hinge is tight.
     """
 
     ridge: float = 1e-8
@@ -168,6 +170,7 @@ class LeftOutSettings:
     sweeps: int = 2
     far: float = 1.0
     refitted_rows: int = 200
+    width: float = 1e-3
 
 
 LEFT_OUT = LeftOutSettings()
