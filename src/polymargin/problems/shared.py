@@ -5,6 +5,7 @@ final classifier ("task") is a least-squares fit on the rows of its classes.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, assert_never
 
 import numpy as np
@@ -20,7 +21,7 @@ PROVED = 1e-6
 """Relative gap up to which the trace-norm bound counts as a proof of global optimality."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskMoments:
     """What least squares needs to know of p tasks.
 
@@ -47,10 +48,13 @@ class TaskMoments:
         if self.is_common:
             return self.grams[0] @ Z
         product = np.zeros_like(Z)
-        for gram, member in zip(self.grams, self.member, strict=True):
-            tasks = np.flatnonzero(member)
+        for gram, tasks in zip(self.grams, self._tasks_of_groups, strict=True):
             product[:, tasks] += gram @ Z[:, tasks]
         return product
+
+    @cached_property
+    def _tasks_of_groups(self) -> list[NDArray[np.intp]]:
+        return [np.flatnonzero(member) for member in self.member]
 
 
 def one_vs_rest_codes(n_classes: int) -> NDArray[np.float64]:

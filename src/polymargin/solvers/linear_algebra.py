@@ -35,20 +35,27 @@ def conjugate_gradients(
     start: Array | None = None,
     tolerance: float,
     max_steps: int,
+    idle_steps: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> tuple[Array, int]:
     """Solve ``apply(W) = right``, a positive definite operator on arrays, to a residual of norm `tolerance`.
 
     Starts from `start`, or from the preconditioned right-hand side; ends early when `stop` says so after a step.
-    Also returned is the number of steps.
+    Also returned is the number of steps, `max_steps` where the residual has found no smaller norm in the last
+    `idle_steps`.
     """
     W = precondition(right) if start is None else start.copy()
     residual = right - apply(W) if W.any() else right.copy()
     direction = preconditioned = precondition(residual)
     energy = float(np.vdot(residual, preconditioned))
+    least, reached = np.inf, 0
     for step in range(max_steps):
-        if energy <= 0.0 or np.linalg.norm(residual) <= tolerance or (step and stop is not None and stop()):
+        norm = float(np.linalg.norm(residual))
+        if energy <= 0.0 or norm <= tolerance or (step and stop is not None and stop()):
             return W, step
+        least, reached = (norm, step) if norm < least else (least, reached)
+        if idle_steps is not None and step - reached >= idle_steps:
+            return W, max_steps
         image = apply(direction)
         curvature = float(np.vdot(direction, image))
         if not curvature > 0.0:

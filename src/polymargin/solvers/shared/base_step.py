@@ -162,7 +162,13 @@ class GroupedBaseStep:
 
         tolerance = self.tuning.cg_tolerance * float(np.linalg.norm(right))
         solution, steps = conjugate_gradients(
-            apply, precondition, right, start=start, tolerance=tolerance, max_steps=self.tuning.cg_steps
+            apply,
+            precondition,
+            right,
+            start=start,
+            tolerance=tolerance,
+            max_steps=self.tuning.cg_steps,
+            idle_steps=self.tuning.cg_idle,
         )
         self.unfinished += steps == self.tuning.cg_steps
         return solution

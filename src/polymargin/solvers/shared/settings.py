@@ -19,7 +19,8 @@ class SharedSettings:
         value below which they are too alike to be told apart.
     descent_steps, descent_memory : limit of the steps of L-BFGS-B, and how many it remembers.
     dense_unknowns : unknowns up to which a W-step of one-vs-one is one dense system.
-    cg_tolerance, cg_steps : relative residual and limit of the conjugate gradients of larger W-steps.
+    cg_tolerance, cg_steps, cg_idle : relative residual and limit of the conjugate gradients of larger W-steps, and
+        steps without a smaller residual after which rounding is taken to allow no more.
     unfinished_steps : W-steps of a fit that may meet that limit.
     pivot_patience : full exchanges of an M-step allowed without a drop in the number of variables beyond a bound.
     pivot_rounds : limit of the rounds of exchanges.
@@ -42,6 +43,7 @@ class SharedSettings:
     dense_unknowns: int = 400
     cg_tolerance: float = 1e-12
     cg_steps: int = 2_000
+    cg_idle: int = 200
     unfinished_steps: int = 10
     pivot_patience: int = 3
     pivot_rounds: int = 10_000
