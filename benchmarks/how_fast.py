@@ -68,7 +68,7 @@ def seconds_of(fit: Callable[[], object]) -> float:
 
     def measured() -> dict[str, float]:
         models: list[object] = []
-        seconds = shortest(lambda: models.append(fit()))
+        (seconds,) = shortest(lambda: models.append(fit()))
         return {"seconds": seconds if getattr(models[-1], "converged_", True) else np.inf}
 
     seconds = (apart(measured) or {}).get("seconds", np.inf)

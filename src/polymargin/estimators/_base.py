@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from polymargin import logs
 from polymargin.blocks import OneBlock
@@ -344,13 +344,15 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             )
         if check_finite:
             check_entries("X", X)
-        y = column_or_1d(y, warn=True)
         check_labels("y", y)
         few_integers = _are_few_integers(y)
         if not few_integers:
             check_classification_targets(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        check_magnitudes("sample_weight", weights)
+        if sample_weight is None:
+            weights = np.ones(X.shape[0])
+        else:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            check_magnitudes("sample_weight", weights)
         if self._is_pairwise():
             check_precomputed(X)
         n_given = len(weights)

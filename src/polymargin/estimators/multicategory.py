@@ -296,10 +296,10 @@ class MulticategorySVC(KernelClassifier):
             check_bound(problem, solution.point.dual, solution.certificate.dual)
         self._store_solution(data, kernel, nystroem, problem, solution.point)
         self._fit_record = replace(self._fit_record, n_rows=n_rows)
-        stored, scores = self._as_stored(solution, problem, data.X)
+        hands_on = self.__dict__.pop("_hands_on", False) and place is not None and gram.n == place.max() + 1
+        stored, scores = self._as_stored(solution, problem, data.X, of_all=hands_on)
         self._conclude(stored, settings.tol)
-        hands_on = self.__dict__.pop("_hands_on", False)
-        if hands_on and place is not None and gram.n == place.max() + 1:
+        if hands_on:
             self._solved_rows = SolvedRows(problem, solution.point, place, scores)
         return self
 
@@ -320,23 +320,22 @@ class MulticategorySVC(KernelClassifier):
         return data.n_rows <= POLICY.merged_rows or not (has_features or self._is_pairwise())
 
     def _as_stored(
-        self, solution: Solution[HingePoint], problem: HingeProblem, X: Any
+        self, solution: Solution[HingePoint], problem: HingeProblem, X: Any, *, of_all: bool
     ) -> tuple[Solution[HingePoint], NDArray[np.float64] | None]:
-        """Return the solution with the certificate of the scores that the model will give, and all rows' scores.
+        """Return the solution with the certificate of the scores that the model will give; all scores on demand.
 
         They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
-        some are asked, which sees a loss of digits as well; there are no scores of all then.
+        some are asked, which sees a loss of digits as well.
         """
         if self._is_pairwise():
             return solution, None
         n = problem.gram.n
-        step = 1 + n * n // POLICY.checked_scores
-        rows = np.arange(0, n, step)
-        R = problem.model(solution.point)
-        seen = products_at(problem.gram, rows, R) + solution.point.intercept
-        losses = problem.losses.restricted(rows)
-        error = abs(losses.value(self._scores(X[rows])) - losses.value(seen))
-        certificate, scores = solution.certificate, seen if step == 1 else None
+        asked = np.arange(0, n, 1 + n * n // POLICY.checked_scores)
+        known = np.arange(n) if of_all else asked
+        seen = products_at(problem.gram, known, problem.model(solution.point)) + solution.point.intercept
+        losses = problem.losses.restricted(asked)
+        error = abs(losses.value(self._scores(X[asked])) - losses.value(seen[asked] if of_all else seen))
+        certificate, scores = solution.certificate, seen if of_all else None
         if error <= FEASIBLE * max(1.0, abs(certificate.primal)):
             return solution, scores
         told = Certificate.of(

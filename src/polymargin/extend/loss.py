@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram, FeatureGram, Kernel
-from polymargin.problems.hinge import HingeProblem, Loss, Losses
+from polymargin.problems.hinge import HingeProblem, Loss, Losses, check_loss_argument, loss_of
 from polymargin.problems.hinge.contract import check_contract, check_losses
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.hinge.general import GeneralNewton
@@ -18,7 +18,7 @@ TOLERANCE = 1e-6
 """Relative gap that the problems must be solved to."""
 
 
-def check_loss(loss: Loss, *, n_classes: int = 3, seed: int = 0) -> None:
+def check_loss(loss: str | Loss, *, n_classes: int = 3, seed: int = 0) -> None:
     """Verify a loss, and raise with its name and what is wrong with it if it breaks the contract.
 
     Checked are, on random and on degenerate examples: shapes, signs and finite numbers; that margins are affine,
@@ -29,8 +29,8 @@ def check_loss(loss: Loss, *, n_classes: int = 3, seed: int = 0) -> None:
 
     Parameters
     ----------
-    loss : Loss
-        The loss.
+    loss : str or Loss
+        The loss, or the name of one of ours.
     n_classes : int, default=3
         Number of classes that it is tried on, besides two.
     seed : int, default=0
@@ -47,8 +47,8 @@ def check_loss(loss: Loss, *, n_classes: int = 3, seed: int = 0) -> None:
     >>> from polymargin import ReinforcedLoss
     >>> check_loss(ReinforcedLoss(gamma=0.3))
     """
-    if not isinstance(loss, Loss):
-        raise TypeError(f"loss must be an object of a polymargin.extend.Loss, got {loss!r}.")
+    check_loss_argument(loss)
+    loss = loss_of(loss)
     rng = np.random.default_rng(seed)
     for labels, costs in _examples(rng, n_classes):
         check_contract(loss, labels, costs)

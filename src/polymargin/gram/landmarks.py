@@ -176,6 +176,10 @@ def row_keys(X: Any) -> list[bytes]:
     return [columns[a:b] + values[c:d] for a, b, c, d in spans]
 
 
+LEADING = 8
+"""Entries of a row that tell most rows apart."""
+
+
 def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first of every set of equal rows, in an order of their own, and the place of every row in it.
 
@@ -184,6 +188,10 @@ def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp
     """
     tables = tuple(table.toarray() if is_mostly_full(table) else table for table in tables)
     tables = tuple(_fingerprints(table) if sparse.issparse(table) else table for table in tables)
+    if tables[0].shape[1] > LEADING:
+        first, place = ranked_rows(labels, tables[0][:, :LEADING])
+        if len(first) == len(labels):  # all differ there, so that the rest has no say
+            return first, place
     values = [np.ascontiguousarray(table + 0.0, dtype=np.float64) for table in tables]
     order = np.arange(len(labels))
     for table in reversed(values):
@@ -193,7 +201,7 @@ def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp
     lower, upper = order[:-1], order[1:]
     is_equal = labels[lower] == labels[upper]
     for table in values:
-        # the first entries tell most rows apart
+        # the first entry tells most rows apart
         alike = np.flatnonzero(is_equal & (table[lower, 0] == table[upper, 0]))
         is_equal[:] = False
         is_equal[alike] = (table[lower[alike]] == table[upper[alike]]).all(axis=1)

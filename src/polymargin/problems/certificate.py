@@ -78,7 +78,7 @@ FEASIBLE = 1e-9
 
 
 class Problem(Protocol):
-    """An optimisation problem that can judge a point by fresh arithmetic, never by a solver's own numbers."""
+    """An optimisation problem that can judge a point by arithmetic of its own, never by a solver's own numbers."""
 
     def certify(self, point: Any) -> Certificate:
         """Measure primal, dual, gap and infeasibility of `point`."""

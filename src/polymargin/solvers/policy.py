@@ -123,7 +123,7 @@ class Policy:
     gram_rows: int = 5000
     sparse_rows: int = 1000
     merged_rows: int = 5000
-    checked_scores: int = 2**22
+    checked_scores: int = 2**18
     partitioned_unknowns: int = 10_000
     newton_features: int = 1500
     interior_unknowns: int = 1000
