@@ -132,7 +132,7 @@ def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = 
 
 
 ROUNDING = 1e-9
-"""Relative ridge that makes neighbours that are one row invertible."""
+"""Relative ridge that makes neighbours that are one row invertible, and the size of scores that are none."""
 
 
 class Splitting:
@@ -329,7 +329,7 @@ def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array) -> 
         return 1.0
     pull = losses.upper * F
     always = float(pull[F >= 0.0].sum())
-    corner, pull = losses.offset / -F[F < 0.0], pull[F < 0.0]
+    corner, pull = 1.0 / np.maximum(F[F < 0.0] / -losses.offset, ROUNDING), pull[F < 0.0]
     order = np.argsort(corner)
     corner, below = corner[order], always + np.cumsum(pull[order][::-1])[::-1]
     piece = int(np.searchsorted(corner * square + below, 0.0))
