@@ -4,15 +4,17 @@ python -m benchmarks.decisions [--quick] [--rows 400] [--matrices 50] [--data NA
     [--markdown FILE]
 
 Cost matrices are log-normal with unit spread, scaled to a mean of one off the diagonal. Columns, all with an rbf
-kernel and Lee, Lin & Wahba's loss, and C and gamma chosen at equal costs by `MarginSearch(criterion="log_loss")`
-unless said otherwise:
+kernel and Lee, Lin & Wahba's loss. `MarginSearch` chooses C and gamma at equal costs unless said otherwise, by
+criterion="cost", its default ("error", as costs are equal), or by criterion="log_loss" ("sharp"):
 
-    ignored       the class of highest score, costs ignored; C and gamma by criterion="loo"
-    training      costs in the training; C and gamma by criterion="loo"
-    decided       ProbabilityClassifier(cost_matrix=...): probabilities, the class of least expected cost
-    by loo        the same, C and gamma by criterion="loo"
-    both          trained with the costs, then calibrated and decided
-    weights       costs as class weights, the summed costs of a true class; C and gamma by criterion="loo"
+    ignored       error: the class of highest score, costs ignored
+    training      error: costs in the training
+    searched      costs in the training and in the search, which has the least left-out cost; real data, SEARCHED
+                  matrices
+    decided       sharp: ProbabilityClassifier(cost_matrix=...), probabilities and the class of least expected cost
+    by error      error: the same
+    both          sharp: trained with the costs, then calibrated and decided
+    weights       error: costs as class weights, the summed costs of a true class
     svc           SVC by GridSearchCV, CalibratedClassifierCV (sigmoid, five folds), least expected cost
     logistic      LogisticRegression, least expected cost
 
@@ -37,12 +39,13 @@ from sklearn.svm import SVC
 from benchmarks.common import Kept, Table, in_markdown, markdown_option, mixture, real_data
 from polymargin import Decider, MarginSearch, MulticategorySVC, ProbabilityClassifier
 
-COLUMNS = ("ignored", "training", "decided", "by loo", "both", "weights", "svc", "logistic")
+COLUMNS = ("ignored", "training", "decided", "by error", "both", "weights", "svc", "logistic")
 COMPARED = ("training", "decided", "both", "weights", "svc")
+SEARCHED = 10
 REAL = ("waveform", "vehicle", "satimage", "segment", "pendigits")
 CS, WIDTHS = (0.25, 1.0, 4.0, 16.0), (0.25, 0.5, 1.0, 2.0)
 TEST_ROWS = 2000
-SETTINGS = {"version": 1, "Cs": CS, "widths": WIDTHS, "test rows": TEST_ROWS, "spread": 1.0}
+SETTINGS = {"version": 2, "Cs": CS, "widths": WIDTHS, "test rows": TEST_ROWS, "spread": 1.0}
 
 
 def random_costs(seed: int, k: int) -> np.ndarray:
@@ -66,6 +69,7 @@ class Sample:
     y: np.ndarray
     T: np.ndarray
     t: np.ndarray
+    is_real: bool = True
 
     @cached_property
     def gammas(self) -> list[float]:
@@ -75,14 +79,15 @@ class Sample:
     @cached_property
     def machines(self) -> dict[str, MulticategorySVC]:
         """The machine at equal costs that each criterion chooses."""
-        searches = {
-            criterion: MarginSearch(MulticategorySVC(), Cs=CS, gammas=self.gammas, criterion=criterion)
-            for criterion in ("loo", "log_loss")
-        }
+        searches = {criterion: self.search(criterion=criterion) for criterion in ("cost", "log_loss")}
         return {
             criterion: MulticategorySVC(**search.fit(self.X, self.y).best_params_).fit(self.X, self.y)
             for criterion, search in searches.items()
         }
+
+    def search(self, *, costs: np.ndarray | None = None, criterion: str = "cost") -> MarginSearch:
+        """Return the search for C and the width, under costs where they are given."""
+        return MarginSearch(MulticategorySVC(cost_matrix=costs), Cs=CS, gammas=self.gammas, criterion=criterion)
 
     @cached_property
     def probabilities(self) -> dict[str, tuple[object, np.ndarray]]:
@@ -90,7 +95,7 @@ class Sample:
         grid = GridSearchCV(SVC(), {"C": CS, "gamma": self.gammas}, cv=5).fit(self.X, self.y)
         models = {
             "decided": ProbabilityClassifier(clone(self.machines["log_loss"])),
-            "by loo": ProbabilityClassifier(clone(self.machines["loo"])),
+            "by error": ProbabilityClassifier(clone(self.machines["cost"])),
             "svc": CalibratedClassifierCV(SVC(**grid.best_params_), cv=5, ensemble=False),
             "logistic": LogisticRegression(max_iter=2000),
         }
@@ -100,7 +105,7 @@ class Sample:
         """Return the test costs of every column under one cost matrix."""
         classes = np.unique(self.y)
         costs = random_costs(matrix, len(classes))
-        plain, sharp = self.machines["loo"], self.machines["log_loss"]
+        plain, sharp = self.machines["cost"], self.machines["log_loss"]
         trained = clone(plain).set_params(cost_matrix=costs).fit(self.X, self.y)
         both = ProbabilityClassifier(clone(sharp).set_params(cost_matrix=costs), cost_matrix=costs)
         weights = dict(zip(classes.tolist(), costs.sum(axis=1), strict=True))
@@ -111,9 +116,11 @@ class Sample:
             "both": both.fit(self.X, self.y).predict(self.T),
             "weights": weighted.predict(self.T),
         }
+        if self.is_real and matrix < SEARCHED:
+            predicted["searched"] = self.search(costs=costs).fit(self.X, self.y).predict(self.T)
         for name, (model, P) in self.probabilities.items():
             predicted[name] = Decider(model, cost_matrix=costs).decide(P)
-        return {name: mean_cost(costs, classes, self.t, predicted[name]) for name in COLUMNS}
+        return {name: mean_cost(costs, classes, self.t, found) for name, found in predicted.items()}
 
 
 def samples(names: list[str], rows: int, separations: list[float]) -> Iterator[Sample]:
@@ -121,7 +128,7 @@ def samples(names: list[str], rows: int, separations: list[float]) -> Iterator[S
     for separation in separations:
         for n in (100, 2 * rows):
             X, y = mixture(n + TEST_ROWS, 5, 4, separation=separation)
-            yield Sample(f"mixture {separation:g}, {n} rows", X[:n], y[:n], X[n:], y[n:])
+            yield Sample(f"mixture {separation:g}, {n} rows", X[:n], y[:n], X[n:], y[n:], is_real=False)
     for name in names:
         data = real_data(name)
         if data is None:
@@ -167,24 +174,42 @@ def main() -> None:
         behind = 0.0 if best == "decided" else float(difference.mean() / error)
         means = {name: float(cost.mean()) for name, cost in costs.items()}
         table.add(data=sample.name, matrices=len(results), **means, best=best, behind=behind)
-    verdicts = list(counted(table.rows))
+    searched = of_searches(kept, drawn)
+    verdicts = list(counted(table.rows, searched.rows))
     print("\n".join(verdicts))
     if arguments.markdown is not None:
         command = f"Written by `python -m benchmarks.decisions --stored --markdown {arguments.markdown}`."
-        lines = [command, in_markdown(table.rows, table.columns), "\n".join(f"- {line}" for line in verdicts)]
+        tables = [in_markdown(found.rows, found.columns) for found in (table, searched)]
+        lines = [command, *tables, "\n".join(f"- {line}" for line in verdicts)]
         arguments.markdown.write_text("\n\n".join(lines) + "\n", "utf-8")
 
 
-def counted(rows: list[dict]) -> Iterator[str]:
-    """Count the lines of the table in which one column is cheaper than another."""
+def of_searches(kept: Kept, drawn: list[Sample]) -> Table:
+    """Print the mean test cost under those matrices under which C and gamma were searched for."""
+    print("where the search knows the costs")
+    table = Table(("data", "matrices", "training", "searched", "decided"), width=20)
+    for sample in drawn:
+        found = (kept.results.get((sample.name, matrix)) for matrix in range(SEARCHED))
+        results = [result for result in found if result is not None]
+        if sample.is_real and len(results) >= 2:
+            means = {name: float(np.mean([result[name] for result in results])) for name in table.columns[2:]}
+            table.add(data=sample.name, matrices=len(results), **means)
+    return table
+
+
+def counted(rows: list[dict], searched: list[dict]) -> Iterator[str]:
+    """Count the lines of the tables in which one column is cheaper than another."""
     within = sum(row["behind"] <= 1.0 for row in rows)
     yield (
         f"'decided' is within one standard error of the best of {', '.join(COMPARED)} in {within} of {len(rows)} "
         "lines ('behind': standard errors of the difference)"
     )
-    pairs = (("decided", "training"), ("decided", "by loo"), ("by loo", "training"), ("training", "ignored"))
+    pairs = (("decided", "training"), ("decided", "by error"), ("by error", "training"), ("training", "ignored"))
     for one, other in pairs:
         yield f"'{one}' is cheaper than '{other}' in {sum(row[one] < row[other] for row in rows)}"
+    for one, other in (("searched", "training"), ("decided", "searched")):
+        cheaper = sum(row[one] < row[other] for row in searched)
+        yield f"under {SEARCHED} matrices '{one}' is cheaper than '{other}' in {cheaper} of {len(searched)}"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot
+from matplotlib.ticker import PercentFormatter
 from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.common import RESULTS, Kept, in_markdown, machine, real_data, revision
@@ -35,9 +36,22 @@ TOLERANCES = (1e-3, 1e-4, 1e-6)
 OVER = f"{{:g}} over {TOLERANCES[0]:g}"
 LIMIT = 30
 """Seconds of the processor after which a fit counts as unsolved."""
-FACTORS = np.geomspace(1.0, 1000.0, 61)
+FACTORS = np.geomspace(1.0, 1000.0, 2001)
 SHOWN = (1.0, 2.0, 5.0, 20.0, 100.0)
 """Factors of the best that the tables show."""
+STYLES = {
+    "lee": ("tab:blue", "-"),
+    "weston": ("tab:orange", "-"),
+    "crammer": ("tab:green", "-"),
+    "SVC": ("black", "--"),
+    "e1071": ("black", ":"),
+    "kernlab C-svc": ("tab:red", "--"),
+    "kernlab spoc-svc": ("tab:red", ":"),
+    "kernlab kbb-svc": ("tab:red", "-."),
+    "LinearSVC": ("tab:purple", "--"),
+    "LinearSVC crammer_singer": ("tab:purple", ":"),
+}
+"""Colours and dashes by which a machine is known in every picture."""
 
 
 def rows_of(name: str, n: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -198,35 +212,53 @@ def tolerance_table(entries: Sequence[dict]) -> str:
 
 def draw_profiles(panels: dict[str, Sequence[dict]], path: Path) -> None:
     """Draw the shares of problems over the factors, a panel each."""
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(9.0, 3.6), layout="constrained", squeeze=False)
+    figure, axes = pyplot.subplots(
+        1, len(panels), figsize=(9.0, 4.6), layout="constrained", squeeze=False, sharey=True
+    )
     for ax, (title, entries) in zip(axes[0], panels.items(), strict=True):
         for name, ratios in ratios_to_best(times_of(entries)).items():
-            line = {"lw": 2, "ls": "-"} if name in LOSSES else {"lw": 1, "ls": "--"}
-            ax.step(FACTORS, shares_within(ratios, FACTORS), where="post", label=name, **line)
+            ax.step(FACTORS, shares_within(ratios, FACTORS), where="post", label=name, **line_of(name))
         ax.set(xscale="log", xlim=(1, FACTORS[-1]), ylim=(0, 1.02), title=title)
         ax.set_xlabel("times the quickest machine")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize="x-small")
+        ax.xaxis.set_major_formatter("{x:,g}")
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+        under(ax, columns=3)
     axes[0, 0].set_ylabel("share of problems")
     save(figure, path)
 
 
 def draw_growth(entries: Sequence[dict], path: Path) -> None:
-    """Draw times over the number of rows, a panel a data set."""
+    """Draw times over the number of rows, a panel a data set, all on the same scale."""
     names = list(dict.fromkeys(entry["case"][0] for entry in entries))
-    figure, axes = pyplot.subplots(1, len(names), figsize=(9.0, 3.2), layout="constrained", squeeze=False)
+    figure, axes = pyplot.subplots(
+        1, len(names), figsize=(9.0, 4.8), layout="constrained", squeeze=False, sharey=True
+    )
     for ax, data in zip(axes[0], names, strict=True):
         some = [entry for entry in entries if entry["case"][0] == data]
         sizes = [entry["case"][1] for entry in some]
         for name, seconds in times_of(some).items():
-            ax.plot(sizes, seconds, "o-", ms=3, label=f"{name}, slope {slope(sizes, seconds):.1f}")
+            label = f"{name}, slope {slope(sizes, seconds):.1f}"
+            ax.plot(sizes, seconds, marker="o", ms=3, label=label, **line_of(name))
         ax.set(xscale="log", yscale="log", title=data, xlabel="rows")
         ax.minorticks_off()
         ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize="x-small")
+        ax.yaxis.set_major_formatter("{x:g}")
+        under(ax, columns=1)
     axes[0, 0].set_ylabel("seconds")
     save(figure, path)
+
+
+def line_of(name: str) -> dict[str, object]:
+    """Return how a machine is drawn: ours bold."""
+    color, dashes = STYLES[name]
+    return {"color": color, "ls": dashes, "lw": 2.0 if name in LOSSES else 1.2}
+
+
+def under(ax: "pyplot.Axes", columns: int) -> None:
+    """Put the legend under a panel, where it hides no line, and leave the frame open."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25)
+    ax.legend(frameon=False, fontsize="small", ncols=columns, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def save(figure: "pyplot.Figure", path: Path) -> None:

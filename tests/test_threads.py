@@ -1,12 +1,27 @@
 """Rows in threads: every row is in one range, results come in order, errors come through; the threads of BLAS."""
 
+import sys
 import threading
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from polymargin import MulticategorySVC
+from polymargin import (
+    MarginSearch,
+    MulticategorySVC,
+    ProximalSVC,
+    ProximalSVCCV,
+    RobustSearch,
+    RobustSVC,
+    SharedStructureSearch,
+    SharedStructureSVC,
+    SparseSVC,
+    SparseSVCCV,
+    TraceNormSVC,
+    threads,
+)
 from polymargin.threads import ThreadSettings, large_products, one_blas_thread, over_ranges
 
 LARGE_ENTRIES = ThreadSettings().large_entries
@@ -95,3 +110,46 @@ def test_fits_have_one_thread_and_leave_what_was(blas_threads):
     with pytest.raises(ValueError, match="C must"):
         MulticategorySVC(C=-1.0).fit(X, y)
     assert blas_threads() == before
+
+
+FITS = [
+    MulticategorySVC(),
+    MulticategorySVC(loss="weston", kernel="linear"),
+    ProximalSVC(),
+    ProximalSVC(kernel="rbf"),
+    SparseSVC(),
+    SharedStructureSVC(),
+    TraceNormSVC(),
+    RobustSVC(),
+    RobustSVC(kernel="rbf"),
+]
+SEARCHES = [
+    MarginSearch(Cs=[1.0, 8.0], gammas=[0.1, 1.0]),
+    MarginSearch(Cs=[1.0, 8.0], gammas=[0.1, 1.0], criterion=3),
+    RobustSearch(RobustSVC(), Cs=[0.1, 1.0], cv=3),
+    SharedStructureSearch(Cs=[0.1, 1.0], cv=3),
+    SparseSVCCV(cv=3),
+    ProximalSVCCV(),
+]
+
+
+@pytest.mark.parametrize("estimator", [*FITS, *SEARCHES], ids=repr)
+def test_every_solver_runs_with_one_thread(estimator):
+    """Also in the threads of joblib, whose processes begin with as many threads of BLAS as they may have."""
+    unlimited = []
+
+    def called(frame, event, _):
+        if event == "call" and "/polymargin/solvers/" in frame.f_code.co_filename and not threads._limit.depth:
+            unlimited.append(frame.f_code.co_qualname)
+
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    before = sys.getprofile()
+    sys.setprofile(called)
+    threading.setprofile(called)
+    try:
+        with parallel_config("threading", n_jobs=2):
+            estimator.fit(X + y[:, None], y)
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+    assert not unlimited

@@ -26,6 +26,7 @@ from polymargin import (
     make_cost_scorer,
     persistence,
 )
+from polymargin.problems.hinge.catalogue import LOSSES
 from polymargin.selection.left_out import can_leave_out, leave_out
 from tests.simulate import blobs
 
@@ -45,6 +46,9 @@ NEAR_REFITS = [
     ProximalSVC(kernel="rbf", refine=False),
     ProximalSVC(kernel="rbf", balance=False),
 ]
+
+
+SMOOTH = ("lee_squared", "weston_squared", "logistic")
 
 
 def refused(self, *args, **kwargs):
@@ -73,8 +77,37 @@ def test_no_refit_is_made(machine, data, monkeypatch):
     assert leave_out(machine, fitted, X, y, None, None, fitted.classes_).scores.shape == (90, 3)
 
 
+@pytest.mark.parametrize(
+    "options", [{"gamma": 0.2}, {"landmarks": 20, "random_state": 0}], ids=["rbf", "landmarks"]
+)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_is_fitted_once(loss, options, data, monkeypatch):
+    X, y = data
+    fits, fit = [], MulticategorySVC.fit
+    monkeypatch.setattr(MulticategorySVC, "fit", lambda self, *args, **kwargs: fits.append(1) or fit(self, *args))
+    model = ProbabilityClassifier(MulticategorySVC(loss=loss, **options)).fit(X[::2], y[::2])
+    assert len(fits) == 1
+    np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("loss", ["lee", "weston", "logistic"])
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss not in ("lee", "weston", "crammer")])
+def test_losses_of_any_kind_are_near_n_refits(loss, kernel, data):
+    X, y = data[0][::2], data[1][::2]
+    machine = MulticategorySVC(loss=loss, kernel=kernel, gamma=0.2, tol=1e-7)
+    if kernel == "linear" and loss not in SMOOTH:
+        assert machine.fit(X, y)._left_out_scores(X, y) is None
+        return
+    once = ProbabilityClassifier(machine, method="vector").fit(X, y)
+    refitted = ProbabilityClassifier(machine, method="vector", cv=LeaveOneOut()).fit(X, y)
+    by_row = [model.left_out_.scores[np.argsort(model.left_out_.rows)] for model in (once, refitted)]
+    moved = np.abs(once.estimator_.decision_function(X) - by_row[1]).mean()
+    assert np.abs(by_row[0] - by_row[1]).mean() < 0.5 * moved
+    assert np.abs(once.predict_proba(X) - refitted.predict_proba(X)).mean() < 0.03
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("loss", ["lee", "weston", "logistic", "weston_squared"])
 def test_what_a_fit_hands_on_is_what_it_would_state_again(kernel, loss, data):
     X, y = data
     machine = MulticategorySVC(loss=loss, kernel=kernel)

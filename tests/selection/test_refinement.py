@@ -33,7 +33,7 @@ def test_the_least_of_a_bowl_or_of_a_valley_is_found_with_few_looks(best, tilt):
 
     _, seen = looked_at(2.0 ** np.arange(10), 2.0 ** np.arange(20), value)
     assert min(seen, key=seen.__getitem__) == best
-    assert len(seen) < 60
+    assert len(seen) < 50
 
 
 def test_the_end_is_a_place_that_no_neighbour_betters():
@@ -47,16 +47,23 @@ def test_the_end_is_a_place_that_no_neighbour_betters():
         w, c = min(seen, key=lambda place: (seen[place], place[1], place[0]))
         around = values[max(w - 1, 0) : w + 2, max(c - 1, 0) : c + 2]
         assert values[w, c] == around.min()
-        assert {(0, 0), (n - 1, m - 1)} <= set(seen)
         several += len(rounds) > 2
     assert several > 5
 
 
-def test_factors_of_one_and_coarse_grids_are_seen_whole():
+def test_factors_of_one_mean_the_whole_grid_at_once():
     Cs = 4.0 ** np.arange(7)
     rounds, seen = looked_at(Cs, Cs, lambda w, c: 1.0, factors=(1.0, 1.0))
     assert len(rounds) == 1
     assert len(seen) == 49
-    assert len(looked_at([1.0, 8.0], [1.0, 16.0, 256.0], lambda w, c: 1.0)[1]) == 6
     assert looked_at([0.0], [1.0], lambda w, c: 0.0)[1] == {(0, 0): 0.0}
-    assert len(looked_at([2.0, 2.0, 2.0], [1.0], lambda w, c: 0.0)[1]) == 3
+    assert looked_at([2.0, 2.0], [1.0], lambda w, c: 0.0)[1] == {(0, 0): 0.0, (1, 0): 0.0}
+
+
+def test_ends_are_looked_at_where_they_promise_something_alone():
+    Cs = 2.0 ** np.arange(17)
+    for best in (8, 16):
+        rounds, seen = looked_at([1.0], Cs, lambda w, c, best=best: abs(c - best))
+        assert not {(0, 0), (0, 16)} & set(rounds[0])
+        assert ((0, 16) in seen) == (best == 16)
+        assert min(seen, key=seen.__getitem__) == (0, best)

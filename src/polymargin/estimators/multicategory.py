@@ -35,6 +35,7 @@ from polymargin.problems.hinge.catalogue import check_given
 from polymargin.solvers.contract import Settings, Solution, at_rest
 from polymargin.solvers.hinge.inner_loop import check_bound
 from polymargin.solvers.hinge.interior_point import InteriorPoint
+from polymargin.solvers.hinge.left_out_by_curvature import has_block_per_row, smooth_dual
 from polymargin.solvers.hinge.left_out_refitted import left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.policy import POLICY
@@ -415,20 +416,22 @@ class MulticategorySVC(KernelClassifier):
     def _left_out_scores(
         self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None
     ) -> NDArray[np.float64] | None:
-        """Return the scores of the training rows of positive weight when each is left out, the active set frozen.
+        """Return the scores of the training rows of positive weight when each is left out.
 
-        Equal rows of a class leave together. None where the fit, on Dask, kept no coefficients of rows, for losses
-        without an active set, and for linear machines of fewer features than rows: their few free multipliers pin
-        all scores, so that a frozen active set is far from a refit.
+        Of hinges the active set is frozen, of smooth losses a step of Newton's method is taken. Equal rows of a
+        class leave together. None where the fit, on Dask, kept no coefficients of rows; for hinges of linear
+        machines of fewer features than rows: their few free multipliers pin all scores, so that a frozen active
+        set is far from a refit; and where the dual point is needed, but the fit has not handed it on.
         """
         solved: SolvedRows | None = self.__dict__.pop("_solved_rows", None)
         if self.support_ is None:
             return None
         record = self._fit_record
-        if self.kernel == "linear" and self.landmarks is None and self.n_features_in_ < record.n_rows:
-            return None
         losses = solved.problem.losses if solved else hinge_losses(self.loss, record.labels, record.costs)
-        if not losses.is_compiled:
+        is_low = self.kernel == "linear" and self.landmarks is None and self.n_features_in_ < record.n_rows
+        if is_low and not losses.is_smooth:
+            return None
+        if not (solved or losses.is_compiled or losses.is_smooth) or not has_block_per_row(losses):
             return None
         solved = solved or self._solved_again(X, y, sample_weight, costs)
         scores = left_out_scores(solved.problem, solved.point, self._settings(), scores=solved.scores)
@@ -454,7 +457,8 @@ class MulticategorySVC(KernelClassifier):
         kernel = Kernel(self.kernel, self._gamma, self.degree, self.coef0)
         nystroem = NystroemMap(kernel, self.landmarks_) if self.landmarks is not None else None
         problem = HingeProblem(self._gram(kernel, rows.X, nystroem), losses, self.fit_intercept)
-        dual = losses.dual_of(of_rows(self._fit_record.coefficients))
+        R = of_rows(self._fit_record.coefficients)
+        dual = smooth_dual(problem, R, self.intercept_) if losses.is_smooth else losses.dual_of(R)
         is_compressed = not hasattr(self, "support_vectors_")  # its coefficients are of other points
         primal = None if is_compressed or nystroem is not None else of_rows(self.dual_coef_.T)
         return SolvedRows(problem, HingePoint(dual, self.intercept_, primal=primal), place)

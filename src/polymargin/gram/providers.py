@@ -43,11 +43,12 @@ class Gram(Protocol):
 
 
 class DenseGram:
-    """The whole matrix in memory, in double or single precision."""
+    """The whole matrix in memory, in double or single precision; its rank at most, where that is known."""
 
-    def __init__(self, matrix: NDArray):
+    def __init__(self, matrix: NDArray, rank: int | None = None):
         self.matrix = np.ascontiguousarray(matrix)
         self.n = matrix.shape[0]
+        self.rank = self.n if rank is None else rank
 
     def diagonal(self) -> NDArray[np.float64]:
         """Return the diagonal."""

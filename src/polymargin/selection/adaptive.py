@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
@@ -14,7 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from polymargin.estimators.parts import Machine, TrainingSet, weights_from
 from polymargin.problems.penalties import Penalty
 from polymargin.problems.sparse import SparsePoint, SparseProblem
-from polymargin.selection.progress import counted
+from polymargin.selection.progress import side_by_side
 from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution
 from polymargin.solvers.sparse.cutting_plane import CuttingPlanes, largest_penalty_weight
@@ -260,11 +259,8 @@ class AdaptiveSearch:
         label = {-1: "l2 fits", 0: "plain path"}.get(round, f"round {round}")
         shares = self.budget.shares(len(self.folds), self.n_jobs, of=1.0 / self.candidates_left)
         self.candidates_left = max(self.candidates_left - 1, 1)
-        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(run)(fold, *some, share)
-            for fold, some, share in zip(self.folds, arguments, shares, strict=True)
-        )
-        runs = list(counted(runs, len(self.folds), label, shown=self.verbose))
+        parts = ((fold, *some, share) for fold, some, share in zip(self.folds, arguments, shares, strict=True))
+        runs = list(side_by_side(run, parts, self.n_jobs, total=len(self.folds), label=label, shown=self.verbose))
         self.budget.count(
             sum(len(one.Cs) * fold.machine.X.shape[0] for one, fold in zip(runs, self.folds, strict=True))
         )

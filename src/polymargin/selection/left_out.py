@@ -50,8 +50,7 @@ class LeftOut:
 
     def merged(self) -> "LeftOut":
         """Return one row for every group, with the weight of all of it, in the order of the groups' numbers."""
-        first = np.unique(self.groups, return_index=True)[1]
-        place = np.searchsorted(self.groups[first], self.groups)
+        _, first, place = np.unique(self.groups, return_index=True, return_inverse=True)
         weights = np.bincount(place, self.weights).astype(np.float64)
         return LeftOut(self.rows[first], self.labels[first], weights, self.groups[first], self.scores[first])
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -36,7 +35,7 @@ from polymargin.selection.criteria import (
 )
 from polymargin.selection.folds import check_folds, folds_of
 from polymargin.selection.left_out import check_two_rows, deal, smallest_class
-from polymargin.selection.progress import counted
+from polymargin.selection.progress import side_by_side
 from polymargin.selection.refinement import Place, Refinement
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, Share
@@ -93,8 +92,8 @@ class MarginSearch(MarginClassifier):
     exhaustive : bool or "auto", default="auto"
         Whether every point of the grid is fitted; "auto": on grids of up to 30 points, with a single C or with a
         single width. Otherwise, where neither folds nor a budget are given, a coarse grid is fitted first, whose
-        neighbours are about a factor of 16 in C and of 8 in gamma apart, and then the neighbours of the best point
-        at half these steps, and so on until no neighbour on the grid is better.
+        neighbours are about a factor of 16 in C and of 8 in gamma apart, half of that from the ends, and then the
+        neighbours of the best point at half these steps, and so on until no neighbour on the grid is better.
     search_tol : float, "auto" or None, default="auto"
         Relative duality gap to which grid points are solved. "auto": 1e-3 for folds; 1e-4 for the other criteria,
         which depend on the multipliers at their bounds; None for the estimator's `tol`.
@@ -254,12 +253,19 @@ class MarginSearch(MarginClassifier):
             for width, C in places:
                 wanted.setdefault(order[width], []).append(float(grid.Cs[C]))
             some = sorted(wanted)
-            runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(grid.search_width)(kernels[at], wanted[at], share, widths.get(at))
+            arguments = (
+                (kernels[at], wanted[at], share, widths.get(at))
                 for at, share in zip(some, budget.shares(len(some), self.n_jobs), strict=True)
             )
-            shown = counted(runs, len(some), "kernel widths", shown=bool(self.verbose))
-            widths |= dict(zip(some, shown, strict=True))
+            found = side_by_side(
+                grid.search_width,
+                arguments,
+                self.n_jobs,
+                total=len(some),
+                label="kernel widths",
+                shown=bool(self.verbose),
+            )
+            widths |= dict(zip(some, found, strict=True))
             places = [] if at_once else refinement.next(_values(widths, order, grid.Cs))
         return widths
 

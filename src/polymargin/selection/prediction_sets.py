@@ -306,9 +306,9 @@ class PredictionSetClassifier(AroundClassifier):
 
 def check_coverage(coverage: Any) -> float:
     """Check a probability strictly between 0 and 1."""
-    level = check_real("coverage", coverage, above=0.0, at_most=1.0)
-    if level == 1.0:
-        raise ValueError("coverage must be a number greater than 0 and below 1, got 1.0.")
+    level = check_real("coverage", coverage, finite=False)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"coverage must be a number greater than 0 and below 1, got {coverage!r}.")
     return level
 
 

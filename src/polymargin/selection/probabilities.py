@@ -52,11 +52,11 @@ class ProbabilityClassifier(AroundClassifier):
         standard error of the least.
     cv : int, splitter, iterable or None, default=None
         How scores of the training rows are left out. None: leave-one-out at no extra fit for `MulticategorySVC`
-        (hinge losses, the active set frozen, up to 200 rows with refits without the few that change much, every
-        class by itself where many multipliers are free; not linear machines of fewer features than rows, for which
-        that is rough) and `ProximalSVC` (in closed form),
-        also as the winner of a search or the last step of a pipeline whose other steps do not use y; five folds
-        (fewer if a class has fewer rows) for every other classifier.
+        and `ProximalSVC`, also as the winner of a search or the last step of a pipeline whose other steps do not
+        use y; five folds (fewer if a class has fewer rows) for every other classifier. Hinges are left out with
+        the active set frozen (lee, weston and crammer up to 200 rows with refits without the few that change much,
+        every class by itself where many multipliers are free; not linear machines of fewer features than rows,
+        for which that is rough), smooth losses by a step of Newton's method, `ProximalSVC` in closed form.
         Otherwise folds as in scikit-learn.
     cost_matrix : array-like, DataFrame, dict, "ordinal" or None, default=None
         Cost of predicting class j for class i, by which `predict` decides: (n_classes, n_classes) in the order of
@@ -225,9 +225,10 @@ def check_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDA
     name = type(model).__name__
     if y is None:
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    X, y = indexable(X, _check_y(y))
+    are_classes = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuUS"  # integers and strings are
+    X, y = indexable(X, y if are_classes else _check_y(y))
     check_labels("y", y)
-    if y.dtype.kind not in "biuUS":  # integers and strings are classes
+    if y.dtype.kind not in "biuUS":
         check_classification_targets(y)
     if sample_weight is None:
         return X, y, None

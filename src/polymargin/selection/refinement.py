@@ -16,8 +16,9 @@ COARSE = (8.0, 16.0)
 class Refinement:
     """Places on the grid to look at, round by round; each round depends on the values of those before.
 
-    The first round is a coarse grid with the ends of the whole one. Each further one halves the steps and looks at
-    the up to eight neighbours of the best place so far, until all those next to it on the whole grid are seen.
+    The first round is a coarse grid in the middle of the whole one, whose ends are half a step away: they are
+    seldom best, and the largest C takes longest. Each further round halves the steps and looks at the up to eight
+    neighbours of the best place so far, until all those next to it on the whole grid are seen.
 
     Parameters
     ----------
@@ -30,7 +31,10 @@ class Refinement:
     ):
         self.shape = (len(widths), len(Cs))
         self.coarse = tuple(_spread(*axis) for axis in zip((widths, Cs), factors, strict=True))
-        self.steps = tuple(int(np.diff(places).max(initial=1)) for places in self.coarse)
+        self.steps = tuple(
+            int(np.diff(places).max()) if len(places) > 1 else max(m - 1, 1)
+            for m, places in zip(self.shape, self.coarse, strict=True)
+        )
 
     def first(self) -> list[Place]:
         """Return the places of the coarse grid."""
@@ -58,16 +62,15 @@ class Refinement:
 
 
 def _spread(values: NDArray[np.float64], factor: float) -> list[int]:
-    """Return positions of ascending values about a factor apart, with both ends.
+    """Return positions of ascending values about a factor apart, and half of that from both ends.
 
-    >>> _spread(2.0 ** np.arange(7), 4.0)
-    [0, 2, 4, 6]
+    >>> _spread(2.0 ** np.arange(9), 4.0)
+    [1, 3, 5, 7]
     """
     m = len(values)
     if m < 2 or factor <= 1.0:
         return list(range(m))
     reach = np.log(values[-1] / values[0])
-    pieces = int(np.clip(np.ceil(reach / np.log(factor) - 1e-9), 1, m - 1))
-    at = np.log(values[0]) + np.arange(pieces + 1) / pieces * reach
-    nearest = np.abs(np.log(values)[:, None] - at).argmin(axis=0)
-    return sorted({0, m - 1, *map(int, nearest)})
+    pieces = int(np.clip(np.ceil(reach / np.log(factor) - 1e-9), 1, m))
+    middles = np.log(values[0]) + (np.arange(pieces) + 0.5) / pieces * reach
+    return sorted(set(np.abs(np.log(values)[:, None] - middles).argmin(axis=0).tolist()))

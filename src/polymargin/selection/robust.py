@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples, column_or_1d
@@ -27,7 +26,7 @@ from polymargin.gram import (
 from polymargin.problems.robust import RobustPoint, RobustProblem
 from polymargin.selection.folds import folds_of
 from polymargin.selection.multicategory import DEFAULT_WIDTHS, scores_at
-from polymargin.selection.progress import counted
+from polymargin.selection.progress import side_by_side
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, Share
 from polymargin.solvers.contract import Settings, Solution
@@ -165,13 +164,13 @@ class RobustSearch(MarginClassifier):
         folds = self._folds(data, y, _num_samples(X))
         kernels = self._kernels(machine, data)
         parts = [(kernel, *fold) for kernel in kernels for fold in folds]
-        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(grid.judge)(*part, share)
-            for part, share in zip(parts, budget.shares(len(parts), self.n_jobs), strict=True)
+        shares = budget.shares(len(parts), self.n_jobs)
+        arguments = ((*part, share) for part, share in zip(parts, shares, strict=True))
+        found = side_by_side(
+            grid.judge, arguments, self.n_jobs, total=len(parts), label="folds", shown=bool(self.verbose)
         )
-        shown = counted(runs, len(parts), "folds", shown=bool(self.verbose))
         weights = np.array([data.weights[test].sum() for _, test in folds])
-        totals = np.array(list(shown)).reshape(len(kernels), len(folds), len(Cs), len(truncations))
+        totals = np.array(list(found)).reshape(len(kernels), len(folds), len(Cs), len(truncations))
         results = _table(totals, weights, Cs, [kernel.gamma for kernel in kernels], choices)
         best = results["params"][int(np.argmin(results["rank_test_score"]))]
         winner = self._fitted(machine.set_params(**best), budget, X, y, sample_weight, costs)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -25,7 +24,7 @@ from polymargin.moments import ClassMoments
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.shared import SharedPoint, SharedProblem, TaskMoments
 from polymargin.selection.folds import folds_of
-from polymargin.selection.progress import counted
+from polymargin.selection.progress import side_by_side
 from polymargin.selection.results import copy_from, cv_results, keep_results
 from polymargin.selection.spending import Budget, Share, middle_first
 from polymargin.solvers.contract import Settings
@@ -143,11 +142,12 @@ class SharedStructureSearch(MarginClassifier):
             shared = class_moments(data, None)
         search = _FoldSearch(machine, data, shared, grid, settings)
         folds = folds_of("cv", self.cv, data.X, data.labels)
-        runs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(search)(*fold, share)
-            for fold, share in zip(folds, budget.shares(len(folds), self.n_jobs), strict=True)
+        shares = budget.shares(len(folds), self.n_jobs)
+        arguments = ((*fold, share) for fold, share in zip(folds, shares, strict=True))
+        found = side_by_side(
+            search, arguments, self.n_jobs, total=len(folds), label="folds", shown=bool(self.verbose)
         )
-        hits = sum(counted(runs, len(folds), "folds", shown=bool(self.verbose)))
+        hits = np.sum(list(found), axis=0)
         tried = np.isfinite(hits[:, 0])
         grid = replace(grid, Cs=grid.Cs[tried])
         accuracy = hits[tried].ravel() / sum(data.weights[test].sum() for _, test in folds)

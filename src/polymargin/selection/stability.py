@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -14,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from polymargin.checks import check_flag, check_integer, check_labels, check_real, check_seed
 from polymargin.estimators.sparse import SparseClassifier
 from polymargin.selection.folds import asked_by
-from polymargin.selection.progress import counted
+from polymargin.selection.progress import side_by_side
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +85,8 @@ def stability_selection(
     splitter = StratifiedShuffleSplit(n_resamples, train_size=fraction, random_state=random_state)
     with asked_by("fraction", fraction, len(y)):
         parts = [part for part, _ in splitter.split(np.zeros((len(y), 1)), y)]
-    fits = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_separated)(estimator, X, y, part) for part in parts
-    )
-    fits = list(counted(fits, n_resamples, "resamples", shown=verbose))
+    arguments = ((estimator, X, y, part) for part in parts)
+    fits = list(side_by_side(_separated, arguments, n_jobs, total=n_resamples, label="resamples", shown=verbose))
     model = fits[0][1]
     separations = np.mean([separated for separated, _ in fits], axis=0)
     features = np.mean([separated.any(axis=0) for separated, _ in fits], axis=0)

@@ -262,13 +262,14 @@ class Policy:
         if others and (predicted < rival or not self._is_small(problem)):
             yield Stage(BlockDescent(tuning=tuning), predicted, self.descent_share * rival)
 
-    def _work_on_matrix(self, problem: HingeProblem) -> float:
+    def _work_on_matrix(self, problem: HingeProblem, tol: float) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
         n, k = problem.losses.n_examples, problem.losses.n_classes
         gram = self.rates.seconds("product", float(n) * _stored(problem))
         if not problem.losses.sees_single_scores or n * (k - 1) <= self.root_unknowns:
             return gram + self.tail * self._passes(problem)
-        return gram + 2.0 * self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+        interior = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+        return gram + self.tail * min(interior, self._work_of_splitting(problem, tol))
 
     def _by_work(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         return sorted(self._candidates(problem, tol), key=lambda stage: stage.predicted or 0.0)
@@ -285,7 +286,7 @@ class Policy:
             work = digits**self.interior_growth * iterations * self._interior_iteration(problem, p + 1)
             found.append((InteriorPoint(tuning=self.interior_point), work))
         if n <= self.gram_rows:
-            found.append((Decomposition(self.decomposition), self._work_on_matrix(problem)))
+            found.append((Decomposition(self.decomposition), self._work_on_matrix(problem, tol)))
         if p <= min(n, self.newton_features):
             work = digits**self.newton_growth * self._newton_work(problem)
             found.append((FeatureNewton(self.feature_newton), work))
@@ -337,11 +338,17 @@ class Policy:
 
         They are left as soon as what is still to do takes longer than a rival.
         """
-        while state.work < most and not (self._has_pace(state) and state.work_to_go(self.exact) > rival):
+        while state.work < most and not (self._has_pace(state) and self._work_to_go(state) > rival):
             stage = self._polish(state) if state.is_within else self._stage_on_matrix(state)
             if stage is None:
                 return
             yield replace(stage, on_matrix=True)
+
+    def _work_to_go(self, state: State) -> float:
+        """Return what the decomposition has still to do at its pace, or splitting, if that is to be tried."""
+        to_split = self._split(state)
+        predicted = None if to_split is None else to_split.predicted
+        return min(state.work_to_go(self.exact), inf if predicted is None else predicted)
 
     def _has_pace(self, state: State) -> bool:
         """Tell whether the pace of the decomposition is known."""
@@ -409,7 +416,7 @@ class Policy:
         if state.has_run(Splitting.name) or not state.trail or not self._is_large_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
-        predicted = sum(map(self.rates.work, operations_to_split(n, k, state.tol, self.splitting)))
+        predicted = self._work_of_splitting(state.problem, state.tol)
         if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
@@ -422,6 +429,10 @@ class Policy:
         others = self.rates.work(operations_to_solve(n, k, self.kernel_interior)) if state.tol > self.fine else 0.0
         return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, others))
 
+    def _work_of_splitting(self, problem: HingeProblem, tol: float) -> float:
+        n, k = problem.losses.n_examples, problem.losses.n_classes
+        return sum(map(self.rates.work, operations_to_split(n, k, tol, self.splitting)))
+
     def _interior(self, state: State) -> Stage | None:
         """Return an interior point, once, if it takes no more than the work so far or to come, or all is stuck."""
         if state.has_run(InteriorPoint.name) or state.has_run(KernelInteriorPoint.name):
@@ -429,7 +440,7 @@ class Policy:
         if state.stagnation.is_stuck and self._has_root(state):
             return self._on_root(state)
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
-        is_judged = state.has_run(ActiveSet.name) or state.progress.iteration >= self.judged_after
+        is_judged = state.has_run(ActiveSet.name) or len(state.trail) >= self.judged_after
         if self._is_large_lee(state):
             predicted = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
             is_due = self.kernel_interior_share * predicted <= state.work

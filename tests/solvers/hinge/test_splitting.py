@@ -134,6 +134,31 @@ def test_rho_of_degenerate_rows_is_a_number(kind):
     assert 0.0 < rho < np.inf
 
 
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_rho_is_found_again_where_it_was_far_off(C):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 6, 400)
+    X = rng.normal(size=(400, 150)) + rng.normal(size=(6, 150))[y]
+    problem = HingeProblem(DenseGram(X @ X.T, rank=150), lee_lin_wahba(y, C * (1.0 - np.eye(6))[y]))
+    at_once, again = (
+        Splitting(SplittingSettings(max_pilots=pilots)).solve(problem, Settings(tol=1e-3)) for pilots in (1, 6)
+    )
+    assert at_once.status is again.status is Status.SOLVED
+    assert again.n_iter < at_once.n_iter
+
+
+def test_rows_of_few_features_have_nothing_of_their_own():
+    """Though no row is among the span of its nearest neighbours, all of them together span few dimensions."""
+    X = np.random.default_rng(0).normal(size=(300, 100))
+    y = np.arange(300) % 3
+    losses = lee_lin_wahba(y, (1.0 - np.eye(3))[y])
+    of_features, of_a_kernel = (
+        splitting.penalty_of(HingeProblem(DenseGram(X @ X.T, rank=rank), losses), Progress(Settings()))
+        for rank in (100, None)
+    )
+    assert of_features < of_a_kernel
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_single_precision_does_not_end_it_where_variables_are_large(seed):
     problem = problem_of(seed, 150, 4, 300.0)

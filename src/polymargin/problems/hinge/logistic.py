@@ -1,6 +1,7 @@
 """The multinomial logistic loss."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ class LogisticLosses(TabledLosses):
 
     The conjugate of a block ``weight p`` is ``weight sum_j p_j log p_j``.
     """
+
+    is_smooth: ClassVar[bool] = True
 
     def margins(self, F: Array) -> Array:
         """Return ``f_ij - f_i,y_i``."""

@@ -39,6 +39,7 @@ class Losses(ABC):
     sees_single_scores : whether hinge j of every example sees the score of class j and nothing else.
     sees_differences : whether the margins are differences to the score of the own class.
     is_compiled : whether the compiled loops know the losses.
+    is_smooth : whether the losses have second derivatives, but for some points.
     zero_sum : whether score functions that sum to zero are what the loss is made for; if not, R is not centred.
     """
 
@@ -46,6 +47,7 @@ class Losses(ABC):
     n_classes: int
     offset: float
     shape: ClassVar[Shape] = "other"
+    is_smooth: ClassVar[bool] = False
     zero_sum: ClassVar[bool] = True
 
     @property

@@ -1,6 +1,7 @@
 """The squared hinges of Lee, Lin & Wahba and of Weston & Watkins."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ class SquaredHinges(TabledLosses):
 
     The conjugate of a hinge is ``a^2 / (4 weight)``.
     """
+
+    is_smooth: ClassVar[bool] = True
 
     def value(self, F: Array) -> float:
         """Sum of the losses at the scores `F`."""

@@ -66,9 +66,14 @@ class Model:
         """Whether the losses are maxima in compiled blocks."""
         return self.problem.losses.shape == "simplex" and self.problem.losses.n_classes <= MOST_CLASSES
 
+    @property
+    def is_curved(self) -> bool:
+        """Whether some losses are seen through a smooth one."""
+        return len(self.slots.smooth[0]) > 0
+
     def product_of(self, gap: float, primal: float) -> float:
         """Return the product of dual slot and slack, for a unit of weight, that makes a relative gap."""
-        return gap * max(1.0, abs(primal)) / (self.problem.losses.total_weight * self.problem.losses.n_classes)
+        return _product_of(gap, primal, self.problem.losses.total_weight * self.problem.losses.n_classes)
 
     @property
     def whole(self) -> "Model":
@@ -250,6 +255,15 @@ class PartitionedModel:
         return NewtonSystem(self.unknowns, rows, np.zeros_like(self.unknowns.tilt))
 
     @property
+    def is_curved(self) -> bool:
+        """Whether some losses are seen through a smooth one."""
+        return self.summary.n_smooth > 0
+
+    def product_of(self, gap: float, primal: float) -> float:
+        """Return the product of dual slot and slack, for a unit of weight, that makes a relative gap."""
+        return _product_of(gap, primal, self.summary.weight * self.problem.n_classes)
+
+    @property
     def whole(self) -> "PartitionedModel":
         """The model of all losses."""
         return self
@@ -268,6 +282,10 @@ class PartitionedModel:
         point = PartitionedPoint(dual, intercept)
         certificate = self.problem.certify(point)
         return (point, certificate) if best is None or abs(certificate.gap) < abs(best[1].gap) else best
+
+
+def _product_of(gap: float, primal: float, slots: float) -> float:
+    return gap * max(1.0, abs(primal)) / slots
 
 
 def _keeps_products(features: Any) -> bool:

@@ -78,6 +78,9 @@ class GeneralSettings:
     small_gap: float = 1e-11
 
 
+DEFAULTS = GeneralSettings()
+
+
 @dataclass(frozen=True, slots=True)
 class GeneralNewton:
     """Proximal point method with Newton steps for every loss that keeps the protocol.
@@ -86,7 +89,7 @@ class GeneralNewton:
     rows are what it is made for.
     """
 
-    tuning: GeneralSettings = GeneralSettings()
+    tuning: GeneralSettings = DEFAULTS
 
     name = "general_newton"
 
@@ -110,7 +113,7 @@ class GeneralNewton:
         """Solve `problem`; of a `start` dual point and intercepts are used."""
         with Progress(settings, observer, method=self.name) as progress:
             try:
-                model = _Model(problem, self.tuning, start, progress.out_of_time)
+                model = SmoothModel(problem, self.tuning, start, progress.out_of_time)
             except AbandonedError:
                 point = start or HingePoint(problem.losses.resting_dual(), np.zeros(problem.losses.n_classes))
                 return progress.finish(point, problem.certify(point))
@@ -175,7 +178,7 @@ class _AnsweredPoint:
         return self.gap / max(1.0, abs(self.primal))
 
 
-class _Model:
+class SmoothModel:
     """The smooth problem for the current centre and width, in coordinates U (features, r) of ``F = X U B'``.
 
     B is a basis of the scores that sum to zero, or of all scores; X has a column of ones for the intercept.
@@ -184,8 +187,8 @@ class _Model:
     def __init__(
         self,
         problem: HingeProblem,
-        tuning: GeneralSettings,
-        start: HingePoint | None,
+        tuning: GeneralSettings = DEFAULTS,
+        start: HingePoint | None = None,
         is_over: Callable[[], bool] = lambda: False,
     ):
         self.problem, self.losses, self.tuning, self.is_over = problem, problem.losses, tuning, is_over
@@ -277,10 +280,17 @@ class _Model:
 
     def direction(self, iterate: _AnsweredPoint) -> Array:
         """Solve Newton's system ``(I + sum_i x_i x_i' kron B_i) direction = -gradient``."""
-        B = self.curvature(iterate.F, self.width)
+        factor = cho_factor(self.matrix(self.curvature(iterate.F, self.width)))
+        step = scipy.linalg.cho_solve(factor, -iterate.gradient.T.ravel(), check_finite=False)
+        if not np.isfinite(step).all():
+            raise scipy.linalg.LinAlgError("Newton's matrix is singular")
+        return step.reshape(iterate.U.shape[::-1]).T
+
+    def matrix(self, B: Array) -> Array:
+        """Return Newton's matrix ``I + sum_i x_i x_i' kron B_i``, of (r, features) by the same."""
         active = np.flatnonzero(B.any(axis=(1, 2)))
         X, B = self.X[active], B[active]
-        size, r = iterate.U.shape
+        size, r = self.X.shape[1], B.shape[1]
         matrix = np.zeros((r, size, r, size))
         for c in range(r):
             for d in range(c + 1):
@@ -292,11 +302,7 @@ class _Model:
         if self.problem.fit_intercept:  # without examples on the way there is no curvature of its own
             floor[:, -1] = self.tuning.damping * (1.0 + float(np.einsum("icc->", B)))
         system[np.diag_indices_from(system)] += floor.ravel()
-        factor = cho_factor(system)
-        step = scipy.linalg.cho_solve(factor, -iterate.gradient.T.ravel(), check_finite=False)
-        if not np.isfinite(step).all():
-            raise scipy.linalg.LinAlgError("Newton's matrix is singular")
-        return step.reshape(r, size).T
+        return system
 
     def certified(self, iterate: _AnsweredPoint) -> tuple[HingePoint, Certificate]:
         """Return the dual point with columns of R that sum to zero, the intercepts, and their certificate."""

@@ -134,9 +134,11 @@ class InteriorSequence(InteriorPoint):
                     idle = short = waited = 0
                     continue
                 _count_iteration(progress, model, is_compiled=isinstance(system, DenseSystem))
+                least_aim = tuning.centred * model.product_of(gap, record.primal) if model.is_curved else 0.0
                 try:
                     with np.errstate(over="raise", divide="raise", invalid="raise"):
-                        short = short + 1 if _predictor_corrector(system, tuning) < tuning.short_step else 0
+                        length = _predictor_corrector(system, tuning, least_aim)
+                        short = short + 1 if length < tuning.short_step else 0
                 except (np.linalg.LinAlgError, FloatingPointError):
                     too_tight = isinstance(model, NearKinks)
                     if not too_tight:
@@ -246,12 +248,17 @@ def _decreases_enough(settings: Settings, foretold: float, primal: float, min_ra
     return decrease > 0.0 and settings.reference - primal >= min_ratio * decrease
 
 
-def _predictor_corrector(system: "NewtonSystem | DenseSystem", tuning: InteriorSettings) -> float:
-    """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length."""
+def _predictor_corrector(
+    system: "NewtonSystem | DenseSystem", tuning: InteriorSettings, least_aim: float
+) -> float:
+    """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length.
+
+    The products of dual slots and slacks are aimed at no less than `least_aim`.
+    """
     mu = system.linearise()
     length = min(1.0, system.predict())
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
-    aim = mu * (system.reached(length) / mu) ** 3
+    aim = max(mu * (system.reached(length) / mu) ** 3, least_aim)
     length = system.correct(aim, tuning.refinements)
     few_features = isinstance(system.blocks, SimplexBlocks) and system.Z.shape[1] <= tuning.few_features
     for _ in range(0 if few_features else tuning.corrections):

@@ -132,7 +132,7 @@ class KernelPoint:
 def held_in_memory(gram: Gram, most_rows: int) -> Gram:
     """Return the matrix itself where features would be multiplied again and again."""
     if isinstance(gram, FeatureGram) and gram.n <= most_rows:
-        return DenseGram(gram.block(np.arange(gram.n)))
+        return DenseGram(gram.block(np.arange(gram.n)), rank=min(gram.features.shape))
     return gram
 
 

@@ -11,6 +11,7 @@ from polymargin.gram import restricted
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Settings
 from polymargin.solvers.hinge.left_out import frozen_left_out_scores
+from polymargin.solvers.hinge.left_out_by_curvature import curved_left_out_scores
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.hinge.settings import ROUGHLY, LeftOutSettings
 
@@ -25,12 +26,15 @@ def left_out_scores(
 ) -> NDArray[np.float64]:
     """Scores (n, k) that every training row would get from a machine fitted without it.
 
-    They are those of the frozen active set. In a small sample, where each row counts, its system is solved whole,
-    and some rows move a score of theirs by a whole margin: others then cross their hinges, and the set changes.
-    Without these few there are refits. `scores` are those with all rows, where they are known.
+    They are those of the frozen active set, for losses that the compiled loops do not know those of a Newton step.
+    In a small sample, where each row counts, the system of the set is solved whole, and some rows move a score of
+    theirs by a whole margin: others then cross their hinges, and the set changes. Without these few there are
+    refits. `scores` are those with all rows, where they are known.
     """
     if scores is None:
         scores = problem.gram.matmul(problem.model(point)) + point.intercept
+    if not problem.losses.is_compiled:
+        return curved_left_out_scores(problem, point, tuning, scores)
     is_small = len(scores) <= tuning.refitted_rows
     whole = replace(tuning, by_score=math.inf) if is_small else tuning
     left_out = frozen_left_out_scores(problem, point, whole, scores)

@@ -17,6 +17,8 @@ class InteriorSettings:
         of their aim.
     few_features : features up to which a matrix is assembled as quickly as a correction is found: none are tried.
     cautious, bold : parts of the way to the boundary that a step goes at least, and at most.
+    centred : part of the products that would make the gap, below which curved losses do not aim: what their steps
+        leave undone would be left behind, at the boundary.
     refinements, refined_to : most times that a direction is solved for again, and the relative residual that is
         left alone.
     short_step, short_steps, short_steps_nearby : length of a short step; short steps in a row after which the
@@ -56,6 +58,7 @@ class InteriorSettings:
     few_features: int = 5
     cautious: float = 0.995
     bold: float = 0.9999
+    centred: float = 0.01
     refinements: int = 5
     refined_to: float = 1e-8
     short_step: float = 0.05
@@ -162,6 +165,8 @@ class LeftOutSettings:
     far : change of a score, in margins, from which on the active set cannot be taken to stay as it is.
     refitted_rows : rows up to which a machine is refitted without those that change so much; of more rows each
         matters less, and refits cost more.
+    width : of losses of any kind, how narrow their smooth problem is: the part of the margin, or of what the
+        heaviest dual variable can move a score by where that is less, within which a hinge is tight.
     """
 
     ridge: float = 1e-8
@@ -180,6 +185,7 @@ class LeftOutSettings:
     sweeps: int = 2
     far: float = 1.0
     refitted_rows: int = 200
+    width: float = 1e-3
 
 
 LEFT_OUT = LeftOutSettings()

@@ -49,7 +49,8 @@ class SplittingSettings:
     penalty, power : rho is a multiple of this power of margins over variables, in units of the kernel's diagonal,
     own_part : plus a multiple of what rows do not share with their neighbours.
     pilot_rows, pilot_share, pilot_steps, pilot_penalty : that ratio is the one after a few steps on a part of the
-        rows, at least and at most so many, with this rho.
+        rows, at least and at most so many, with this rho,
+    settled, max_pilots : and again with the one found while that differs by more than a factor, so often at most.
     own_rows, neighbours : rows that are asked what their nearest neighbours leave to be their own, and how many.
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
@@ -61,7 +62,7 @@ class SplittingSettings:
         the least and largest width of its block.
     rough : gap that the first steps reach.
     look_ahead : part of the steps expected to be left that is taken before the next certificate.
-    least_ratio : of margins over variables to the kernel's scale.
+    ratios : of margins over variables to the kernel's scale, the least and the largest believed.
     factor_cost, completion_cost : operations of products that the factorisation of a matrix takes, and its inverse
         after it, as multiples of its size cubed.
     look_steps : steps that the products in double precision of a certificate take as long as.
@@ -76,6 +77,8 @@ class SplittingSettings:
     pilot_share: float = 0.25
     pilot_steps: int = 20
     pilot_penalty: float = 0.1
+    settled: float = 1.5
+    max_pilots: int = 6
     own_rows: int = 64
     neighbours: int = 30
     fewest_steps: int = 15
@@ -91,7 +94,7 @@ class SplittingSettings:
     block_widths: tuple[int, int] = (64, 400)
     rough: float = 0.1
     look_ahead: float = 0.9
-    least_ratio: float = 1e-6
+    ratios: tuple[float, float] = (1e-6, 1e6)
     factor_cost: float = 0.14
     completion_cost: float = 0.2
     look_steps: float = 6.0
@@ -341,8 +344,9 @@ def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetti
     """Return rho: by what a few steps on a part of the rows find, and what rows have that their neighbours lack.
 
     Bounds ask for the ratio of margins to variables, the quadratic for the kernel's scale: something between them
-    serves both. Where every row is its own the matrix is nearly a multiple of the identity, and rho no less than a
-    part of it.
+    serves both. With a rho that is far off a few steps do not find that ratio, so that it is found again.
+    Where every row is its own the matrix is nearly a multiple of the identity, and rho no less than a part of it;
+    rows of fewer features than rows have nothing of their own, though their nearest neighbours do not show it.
     """
     gram, n = as_dense(problem.gram, "Splitting"), problem.losses.n_examples
     size = min(n, int(np.clip(tuning.pilot_share * n, *tuning.pilot_rows)))
@@ -350,14 +354,18 @@ def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetti
     rows = np.sort(order[:size])
     losses = problem.losses.restricted(rows)
     part = HingeProblem(DenseGram(gram.block(rows, rows)), losses, problem.fit_intercept)
-    unit, ratio = float(np.abs(gram.diagonal()).mean()) or 1.0, 1.0
-    zero = HingePoint(losses.resting_dual(), np.zeros(losses.n_classes))
-    iterate = _SplittingIterate(part, zero, tuning.pilot_penalty * unit, tuning)
-    if iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress):
-        iterate.certified()
-        ratio = max(iterate.ratio() / unit, tuning.least_ratio)
-    own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit
-    return unit * (tuning.penalty * ratio**tuning.power + tuning.own_part * own)
+    unit, rho = float(np.abs(gram.diagonal()).mean()) or 1.0, tuning.pilot_penalty
+    point = HingePoint(losses.resting_dual(), np.zeros(losses.n_classes))
+    for _ in range(tuning.max_pilots):
+        iterate = _SplittingIterate(part, point, rho * unit, tuning)
+        if not (iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress)):
+            break
+        point, _ = iterate.certified()
+        before, rho = rho, tuning.penalty * float(np.clip(iterate.ratio() / unit, *tuning.ratios)) ** tuning.power
+        if max(rho / before, before / rho) <= tuning.settled:
+            break
+    own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit if gram.rank >= n else 0.0
+    return unit * (rho + tuning.own_part * own)
 
 
 def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
