@@ -141,7 +141,7 @@ def test_rho_is_found_again_where_it_was_far_off(C):
     X = rng.normal(size=(400, 150)) + rng.normal(size=(6, 150))[y]
     problem = HingeProblem(DenseGram(X @ X.T, rank=150), lee_lin_wahba(y, C * (1.0 - np.eye(6))[y]))
     at_once, again = (
-        Splitting(SplittingSettings(max_pilots=pilots)).solve(problem, Settings(tol=1e-3)) for pilots in (1, 6)
+        Splitting(SplittingSettings(max_pilots=pilots)).solve(problem, Settings(tol=1e-6)) for pilots in (1, 6)
     )
     assert at_once.status is again.status is Status.SOLVED
     assert again.n_iter < at_once.n_iter
