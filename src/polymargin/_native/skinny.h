@@ -39,7 +39,7 @@ static int has_skinny_products(void) { return __builtin_cpu_supports("avx2") && 
 
 /* out (n_rows, width) += matrix (n_rows, n) V. The matrix's rows are `stride` apart. The width is a number of
    registers; V comes by panels of two registers of columns, the last of one where their number is odd: all rows of
-   the first panel, then those of the next. */
+   the first panel, then those of the next. They have `panel_rows` rows, of which V begins with row `skipped`. */
 #define SKINNY_PRODUCT(name, tile, number, vector, lanes, zero, load, store, same, add, multiply_add)              \
     POLYMARGIN_AVX2                                                                                               \
     static void tile##_two(const number *const *row, ptrdiff_t n, const number *panel, number *out,               \
@@ -63,7 +63,7 @@ static int has_skinny_products(void) { return __builtin_cpu_supports("avx2") && 
         SIX_TIMES(END_ONE, lanes, load, store, add)                                                               \
     }                                                                                                             \
     static void name(const number *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n, const number *panels, \
-                     ptrdiff_t width, number *out) {                                                              \
+                     ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width, number *out) {                     \
         for (ptrdiff_t first = 0; first < n; first += SKINNY_CHUNK) {                                             \
             const ptrdiff_t length = n - first < SKINNY_CHUNK ? n - first : SKINNY_CHUNK;                         \
             for (ptrdiff_t i = 0; i < n_rows; i += SKINNY_ROWS) {                                                 \
@@ -72,8 +72,9 @@ static int has_skinny_products(void) { return __builtin_cpu_supports("avx2") && 
                     row[r] = matrix + (i + r < n_rows ? i + r : n_rows - 1) * stride + first;                     \
                 for (ptrdiff_t c = 0; c < width; c += 2 * lanes) {                                                \
                     const ptrdiff_t wide = width - c >= 2 * lanes ? 2 * lanes : lanes;                            \
-                    (wide == lanes ? tile##_one : tile##_two)(row, length, panels + c * n + first * wide,         \
-                                                              out + i * width + c, width, n_rows - i);            \
+                    const number *panel = panels + c * panel_rows + (skipped + first) * wide;                     \
+                    (wide == lanes ? tile##_one : tile##_two)(row, length, panel, out + i * width + c, width,     \
+                                                              n_rows - i);                                        \
                 }                                                                                                 \
             }                                                                                                     \
         }                                                                                                         \
@@ -88,9 +89,11 @@ SKINNY_PRODUCT(add_double_product, add_double_tile, double, __m256d, 4, _mm256_s
 
 static int has_skinny_products(void) { return 0; }
 static void add_float_product(const float *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,
-                              const float *panels, ptrdiff_t width, float *out) {}
+                              const float *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width,
+                              float *out) {}
 static void add_double_product(const double *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,
-                               const double *panels, ptrdiff_t width, double *out) {}
+                              const double *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width,
+                              double *out) {}
 
 #endif
 #endif

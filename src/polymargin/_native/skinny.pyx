@@ -5,9 +5,11 @@ from cython cimport floating
 cdef extern from "skinny.h" nogil:
     int has_skinny_products()
     void add_float_product(const float *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                           const float *panels, Py_ssize_t width, float *out)
+                           const float *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
+                           float *out)
     void add_double_product(const double *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                            const double *panels, Py_ssize_t width, double *out)
+                            const double *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
+                            double *out)
 
 
 def available() -> bool:
@@ -50,7 +52,7 @@ def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:
     with nogil:
         if floating is float:
             add_float_product(&matrix[0, 0], stride, matrix.shape[0], matrix.shape[1], &panels[0],
-                              out.shape[1], &out[0, 0])
+                              matrix.shape[1], 0, out.shape[1], &out[0, 0])
         else:
             add_double_product(&matrix[0, 0], stride, matrix.shape[0], matrix.shape[1], &panels[0],
-                               out.shape[1], &out[0, 0])
+                               matrix.shape[1], 0, out.shape[1], &out[0, 0])

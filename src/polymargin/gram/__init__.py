@@ -25,7 +25,7 @@ from polymargin.gram.landmarks import (
     row_keys,
 )
 from polymargin.gram.points import PointKernel
-from polymargin.gram.products import skinny_product
+from polymargin.gram.products import multiply_packed, skinny_product
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -67,6 +67,7 @@ __all__ = [
     "landmark_quota",
     "lowest_rows",
     "make_gram",
+    "multiply_packed",
     "pivoted_cholesky",
     "products_at",
     "products_by_rows",

@@ -44,8 +44,14 @@ def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAUL
         return matrix @ V
     lanes = register_width(matrix.itemsize)
     width = lanes * -(-k // lanes)
-    panels, out = np.zeros(n * width, dtype=matrix.dtype), np.zeros((m, width), dtype=matrix.dtype)
+    panels, out = np.zeros(n * width, dtype=matrix.dtype), np.empty((m, width), dtype=matrix.dtype)
     pack(V, panels)
-    rows_of_a_thread = max(1, tuning.entries_of_a_thread // (n * width))
-    over_ranges(lambda rows: multiply(matrix[rows], panels, out[rows]), m, rows_of_a_thread)
+    multiply_packed(matrix, panels, out, tuning)
     return out[:, :k]
+
+
+def multiply_packed(matrix: NDArray, panels: NDArray, out: NDArray, tuning: ProductSettings = DEFAULTS) -> None:
+    """Write to `out` (m, width) the product of a matrix (m, n) with columns as `pack` has laid them out."""
+    rows_of_a_thread = max(1, tuning.entries_of_a_thread // max(1, len(panels)))
+    out[:] = 0.0
+    over_ranges(lambda rows: multiply(matrix[rows], panels, out[rows]), len(matrix), rows_of_a_thread)

@@ -31,7 +31,7 @@ from polymargin.solvers.hinge import (
 from polymargin.solvers.hinge.active_set import ActiveSet, FaceSettings, operations_of_face
 from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings, operations_per_epoch
 from polymargin.solvers.hinge.class_blocks import is_classwise
-from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings, whole_matrix
+from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings
 from polymargin.solvers.hinge.feature_newton import (
     FeatureNewton,
     FeatureNewtonSettings,
@@ -47,6 +47,7 @@ from polymargin.solvers.hinge.kernel_interior import (
     KernelInteriorSettings,
     operations_to_solve,
 )
+from polymargin.solvers.hinge.kernel_point import whole_matrix
 from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
 from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings, operations_to_split
 from polymargin.solvers.hinge.state import Stage, State

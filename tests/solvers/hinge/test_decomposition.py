@@ -11,6 +11,7 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Settings, Status
 from polymargin.solvers.hinge.decomposition import DecompositionSettings
 from polymargin.solvers.hinge.inner_loop import IndefiniteKernelError
+from polymargin.solvers.hinge.kernel_point import first_dual
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
@@ -35,6 +36,23 @@ def test_agrees_with_a_general_solver(seed, fit_intercept):
     solution = Portfolio().solve(problem, Settings(tol=1e-4))
     assert solution.status is Status.SOLVED
     assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=2e-4, abs=2e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_small_C_begins_at_the_upper_bounds(seed, fit_intercept):
+    """There the dual rises all the way to them; else it is at rest, and both are feasible."""
+    kinds = []
+    for C in (1e-4, 1e3):
+        problem = lee_problem(seed, n=60, k=4, C=C, fit_intercept=fit_intercept)
+        dual = first_dual(problem)
+        certificate = problem.certify(HingePoint(dual, np.zeros(4)))
+        assert certificate.is_proof
+        assert certificate.dual >= 0.0
+        kinds.append(dual.any())
+        solution = Portfolio().solve(problem, Settings(tol=1e-4))
+        assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=2e-4, abs=2e-4)
+    assert kinds == [True, False]
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -52,20 +52,20 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     n, k = problem.losses.upper.shape
     iterate = splitting._SplittingIterate(problem, rough_point(problem), 0.3, splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
-    t = np.random.default_rng(1).normal(size=(k, n))
+    t = np.random.default_rng(1).normal(size=(n, k))
     iterate.t = t.copy()
     assert iterate.advance(1, Progress(Settings()))
-    z = np.clip(t.T, 0.0, problem.losses.upper)
+    z = np.clip(t, 0.0, problem.losses.upper)
     P = np.eye(k) - 1.0 / k
     quadratic = np.kron(problem.gram.matrix, P) + iterate.rho * np.eye(n * k)
-    linear = (iterate.rho * (2 * z - t.T) + problem.losses.offset).ravel()
+    linear = (iterate.rho * (2 * z - t) + problem.losses.offset).ravel()
     sums = np.kron(np.ones((1, n)), P)[:-1] if fit_intercept else np.zeros((0, n * k))
     system = np.block([[quadratic, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
     x = np.linalg.solve(system, np.concatenate([linear, np.zeros(len(sums))]))[: n * k].reshape(n, k)
-    np.testing.assert_allclose(iterate.t.T, t.T + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(iterate.t, t + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-4, atol=1e-4)
     iterate.certified()
     # what the next step adds to was put right in double precision
-    np.testing.assert_allclose(iterate.x.T, x - x.mean(axis=1, keepdims=True), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(iterate.x, x - x.mean(axis=1, keepdims=True), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("rho", [0.1, 1.0])
@@ -104,6 +104,26 @@ def test_scores_and_dual_point_are_certified_each_by_itself(fit_intercept):
     assert problem.certify(HingePoint(point.dual, point.intercept)).gap > certificate.gap
 
 
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0])
+def test_the_best_length_has_the_lowest_objective(C, scale):
+    problem = problem_of(4, 60, 4, C)
+    rng = np.random.default_rng(0)
+    R = scale * problem.coefficients(rng.uniform(0.0, 1.0, (60, 4)) * problem.losses.upper)
+    H, intercept = problem.gram.matmul(R), rng.normal(size=4)
+    intercept -= intercept.mean()
+
+    def objective(length):
+        return problem.objective(length * R, length * H, length * intercept)
+
+    best = splitting.best_length(problem, R, H, intercept)
+    lengths = np.concatenate([np.linspace(0.0, 5.0, 1001), best * np.array([1 - 1e-4, 1 + 1e-4])])
+    if scale:
+        assert objective(best) <= min(map(objective, lengths)) * (1 + 1e-12)
+    else:
+        assert best == 1.0
+
+
 @pytest.mark.parametrize("kind", ["one row", "equal rows", "zero kernel"])
 def test_rho_of_degenerate_rows_is_a_number(kind):
     n = 1 if kind == "one row" else 40
@@ -121,7 +141,7 @@ def test_rho_is_found_again_where_it_was_far_off(C):
     X = rng.normal(size=(400, 150)) + rng.normal(size=(6, 150))[y]
     problem = HingeProblem(DenseGram(X @ X.T, rank=150), lee_lin_wahba(y, C * (1.0 - np.eye(6))[y]))
     at_once, again = (
-        Splitting(SplittingSettings(max_pilots=pilots)).solve(problem, Settings(tol=1e-3)) for pilots in (1, 6)
+        Splitting(SplittingSettings(max_pilots=pilots)).solve(problem, Settings(tol=1e-6)) for pilots in (1, 6)
     )
     assert at_once.status is again.status is Status.SOLVED
     assert again.n_iter < at_once.n_iter

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, Gram, LazyGram
+from polymargin.gram import LazyGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, PolyhedralLosses, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.hinge.acceptance import accepts_one_per_example
 from polymargin.solvers.hinge.inner_loop import Burst, InnerLoop
 from polymargin.solvers.hinge.intercept import central_intercept
-from polymargin.solvers.hinge.kernel_point import KernelPoint
+from polymargin.solvers.hinge.kernel_point import KernelPoint, whole_matrix
 from polymargin.solvers.hinge.lee import LeeLoop
 from polymargin.solvers.hinge.relative import RelativeLoop
 from polymargin.solvers.stagnation import Stagnation
@@ -111,11 +111,6 @@ def inner_loop(problem: HingeProblem) -> InnerLoop:
     if problem.losses.sees_single_scores:
         return LeeLoop(boxes(problem.losses, "The loop of single scores"), problem.fit_intercept)
     return RelativeLoop(problem)
-
-
-def whole_matrix(gram: Gram) -> NDArray[np.float64] | None:
-    """Return the whole matrix, if it is at hand in double precision."""
-    return gram.matrix if isinstance(gram, DenseGram) and gram.matrix.dtype == np.float64 else None
 
 
 class _Rounds(KernelPoint):

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram, FeatureGram, Gram, LazyGram, products_by_rows
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes, polyhedral
 from polymargin.solvers.contract import Progress
 from polymargin.solvers.hinge.feasibility import feasible
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.solvers.hinge.settings import BEGINNING
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,25 @@ class ScoredPoint(HingePoint):
     rows: NDArray[np.intp]
 
 
+def first_dual(problem: HingeProblem) -> Array:
+    """Return the dual point to begin with: at rest, or at the upper bounds if the dual rises all the way to them.
+
+    So it does at a small C, where most variables stay there. A sample of the examples tells.
+    """
+    losses, matrix = polyhedral(problem.losses, "A point to begin with"), whole_matrix(problem.gram)
+    if not losses.sees_single_scores or matrix is None or problem.tilt is not None:
+        return losses.resting_dual()
+    n, upper = losses.n_examples, boxes(losses, "Upper bounds").upper
+    rows = np.linspace(0, n - 1, min(n, BEGINNING.sampled)).astype(np.intp)
+    R = problem.coefficients(upper)
+    R = R[rows] - R.mean(axis=0) * problem.fit_intercept
+    own = float(np.vdot(R, R * matrix[rows, rows][:, None]))
+    between = float(np.vdot(R, matrix[np.ix_(rows, rows)] @ R)) - own
+    part = len(rows) / n
+    rises = part**2 * losses.dual_value(upper) >= between + part * own
+    return feasible(problem, upper) if rises else losses.resting_dual()
+
+
 class KernelPoint:
     """A dual point, its coefficients R, scores H = K R and intercept; they are `exact` unless updated since."""
 
@@ -47,7 +67,7 @@ class KernelPoint:
         if isinstance(start, ScoredPoint) and start.gram is problem.gram and start.tilt is problem.tilt:
             self._go_on_from(start)
         elif start is None or not self.refresh(start.dual):
-            self.refresh(self.losses.resting_dual())
+            self.refresh(first_dual(problem) if start is None else self.losses.resting_dual())
 
     def _go_on_from(self, start: ScoredPoint) -> None:
         self.dual, self.R, self.H = start.dual.copy(), start.coefficients.copy(), start.scores.copy(order="F")
@@ -114,3 +134,8 @@ def held_in_memory(gram: Gram, most_rows: int) -> Gram:
     if isinstance(gram, FeatureGram) and gram.n <= most_rows:
         return DenseGram(gram.block(np.arange(gram.n)), rank=min(gram.features.shape))
     return gram
+
+
+def whole_matrix(gram: Gram) -> Array | None:
+    """Return the whole matrix, if it is at hand in double precision."""
+    return gram.matrix if isinstance(gram, DenseGram) and gram.matrix.dtype == np.float64 else None

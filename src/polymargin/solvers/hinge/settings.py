@@ -111,6 +111,21 @@ FEASIBILITY = FeasibilitySettings()
 
 
 @dataclass(frozen=True, slots=True)
+class BeginningSettings:
+    """Tuning of the point that a solution on a kernel matrix begins with.
+
+    Attributes
+    ----------
+    sampled : examples that tell whether to begin at the upper bounds.
+    """
+
+    sampled: int = 500
+
+
+BEGINNING = BeginningSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class ClasswiseSettings:
     """When a face is solved class by class.
 

@@ -24,7 +24,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, as_dense, skinny_product
+from polymargin._native.skinny import available, pack, register_width
+from polymargin._native.splitting import reflect, relax, sweep
+from polymargin.gram import DenseGram, as_dense, multiply_packed
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
@@ -86,8 +88,8 @@ class SplittingSettings:
     steps: int = 25
     steps_per_digit: int = 25
     at_once: int = 2500
-    inverted_from: float = 0.6
-    slower: float = 1.4
+    inverted_from: float = 1.3
+    slower: float = 1.15
     block_operations: float = 2e10
     block_widths: tuple[int, int] = (64, 400)
     rough: float = 0.1
@@ -96,7 +98,7 @@ class SplittingSettings:
     factor_cost: float = 0.14
     completion_cost: float = 0.2
     look_steps: float = 6.0
-    step_calls: int = 15
+    step_calls: int = 5
     look_calls: int = 600
 
     def operations(self, n: int, k: int, steps: float) -> Operations:
@@ -133,7 +135,7 @@ def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = 
 
 
 ROUNDING = 1e-9
-"""Relative ridge that makes neighbours that are one row invertible."""
+"""Relative ridge that makes neighbours that are one row invertible, and the size of scores that are none."""
 
 
 class Splitting:
@@ -202,25 +204,27 @@ class _Looks:
 
 
 class _SplittingIterate:
-    """The state t (k, n), what the rest makes of v = 2z - t, and the matrix that takes them on."""
+    """The state t (n, k), what the rest makes of v = 2z - t, and the matrix that takes them on."""
 
     def __init__(self, problem: HingeProblem, start: HingePoint, rho: float, tuning: SplittingSettings):
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
         self.guess = self.intercept = start.intercept
-        self.upper = np.ascontiguousarray(self.losses.upper.T)
+        self.upper = np.ascontiguousarray(self.losses.upper)
         self.rho, self.steps = rho, 0
         self.dual, self.R = start.dual, problem.model(start)
         self.dual_scores = self.scores = problem.gram.matmul(self.R)
         self.least, self.highest = np.inf, -np.inf
         self.margins = self.losses.margins(self.scores + start.intercept)
-        self.t = np.ascontiguousarray((start.dual + self.margins / rho).T)
+        self.t = np.ascontiguousarray(start.dual + self.margins / rho)
+        self.v, self.mean = np.zeros_like(self.t), np.zeros(len(self.t))
 
     def prepare(self, progress: Progress) -> bool:
         """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
         matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(np.float32)
         matrix[np.diag_indices_from(matrix)] += self.rho
+        n, k = self.t.shape
         try:
-            progress.count_all(self.tuning.operations_to_factorise(len(matrix)))
+            progress.count_all(self.tuning.operations_to_factorise(n))
             self.inverse = Inverse(matrix, self.tuning)
             with large_products(matrix.size):
                 is_ready = self.inverse.prepare(progress)
@@ -229,15 +233,17 @@ class _SplittingIterate:
             return False
         if not is_ready:
             return False
-        self.of_ones = self._solved(np.ones((1, len(matrix))))[0]
-        self.v = self._reflected()[2]
+        ones = np.ones((n if self.problem.fit_intercept else 0, 1))
+        self.of_ones = np.ascontiguousarray(self._solved(ones)[:, 0]) if len(ones) else np.empty(0)
+        self.columns = Columns(n, k - 1, matrix.dtype)
+        reflect(self.t, self.upper, self.v, self.mean, self.columns.right, self.columns.panel)
         self.x = self._summing_to_zero(self.rho * self._solved(self.v))
-        self._put_right(self.problem.gram.matmul(self.x.T).T)
+        self._put_right(self.problem.gram.matmul(self.x))
         return True
 
     def hasten(self, steps: float, progress: Progress) -> bool:
         """Make the steps faster where so many are to come that it pays; False if there was no time for it."""
-        k, n = self.t.shape
+        n, k = self.t.shape
         if self.inverse.is_complete or steps * k < self.tuning.inverted_from * n:
             return True
         progress.count_all(self.tuning.operations_to_complete(n))
@@ -246,52 +252,43 @@ class _SplittingIterate:
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
-        shift, relaxation = self.losses.offset / self.rho, self.tuning.relaxation
-        k, n = self.t.shape
+        shift, tuning, columns = self.losses.offset / self.rho, self.tuning, self.columns
+        t, upper, v, x, mean = self.t, self.upper, self.v, self.x, self.mean
+        n, k = t.shape
+        operations = tuning.operations(n, k, 1.0 if self.inverse.is_complete else tuning.slower)
         for _ in range(steps):
             if progress.out_of_time():
                 return False
-            progress.count_all(
-                self.tuning.operations(n, k, 1.0 if self.inverse.is_complete else self.tuning.slower)
-            )
-            z, mean, v = self._reflected()
-            self.x += self._summing_to_zero(self.rho * self._solved(v - self.v))
-            self.v = v
-            self.t += relaxation * (self.x + (mean + shift) - z)
+            progress.count_all(operations)
+            reflect(t, upper, v, mean, columns.right, columns.panel)
+            self.inverse.apply(columns)
+            relax(t, x, upper, mean, columns.answer, self.of_ones, self.rho, shift, tuning.relaxation)
         self.steps += steps
         return True
-
-    def _reflected(self) -> tuple[Array, Array, Array]:
-        """Return z, and ``2z - t`` by the means of its rows and what is left of it."""
-        z = np.clip(self.t, 0.0, self.upper)
-        v = 2.0 * z - self.t
-        mean = v.mean(axis=0)
-        v -= mean
-        return z, mean, v
 
     def _put_right(self, product: Array) -> None:
         """Take from x, whose product with the matrix is given, what rounding has made of it."""
         missing = self.rho * (self.v - self.x) - product
         if self.problem.fit_intercept:  # constants are the intercept's
-            missing -= missing.mean(axis=1, keepdims=True)
+            missing -= missing.mean(axis=0)
         self.x += self._summing_to_zero(self._solved(missing))
 
     def _solved(self, right: Array) -> Array:
-        """Return ``(K + rho I)^-1`` times rows, to single precision."""
-        return np.ascontiguousarray((self.inverse @ right.T).T, dtype=np.float64)
+        """Return ``(K + rho I)^-1`` times columns, to single precision."""
+        return (self.inverse @ right).astype(np.float64)
 
     def _summing_to_zero(self, x: Array) -> Array:
         """Return what solves the system for the right-hand side with constants that make the class sums vanish."""
         if not self.problem.fit_intercept:
             return x
-        return x - np.outer(x.sum(axis=1) / self.of_ones.sum(), self.of_ones)
+        return x - np.outer(self.of_ones, x.sum(axis=0) / self.of_ones.sum())
 
     def certified(self) -> tuple[HingePoint, Certificate]:
         """Return the best scores and the best dual point so far, and their certificate; x is put right."""
-        product = self.problem.gram.matmul(self.x.T)
-        self._note_scores(_centred(-self.x.T), _centred(-product))
-        self._put_right(product.T)
-        self._note_dual(np.clip(self.t.T, 0.0, self.losses.upper))
+        product = self.problem.gram.matmul(self.x)
+        self._note_scores(_centred(-self.x), _centred(-product))
+        self._put_right(product)
+        self._note_dual(np.clip(self.t, 0.0, self.losses.upper))
         point = HingePoint(self.dual, self.intercept, primal=self.R)
         return point, self.problem.certify(point, self.dual_scores, self.scores)
 
@@ -301,6 +298,8 @@ class _SplittingIterate:
         if self.problem.fit_intercept:
             intercept = self.guess = central_intercept(self.losses, self.dual, H, guess=self.guess)
         self.margins = self.losses.margins(H + intercept)
+        length = best_length(self.problem, R, H, intercept)
+        R, H, intercept = length * R, length * H, length * intercept
         primal = self.problem.objective(R, H, intercept)
         if not primal >= self.least:
             self.least, self.R, self.scores, self.intercept = primal, R, H, intercept
@@ -320,6 +319,25 @@ class _SplittingIterate:
         """Return the ratio of margins to variables."""
         margins = float(np.linalg.norm(self.margins[self.losses.sizes > 0]))
         return margins / max(float(np.linalg.norm(self.dual)), 1e-300)
+
+
+def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array) -> float:
+    """Return the multiple of coefficients, whose scores are H, and intercept that has the lowest objective.
+
+    Where classes lie apart and C is large, margins that fall a little short cost more than a longer model does.
+    The slope of the objective over the length grows, and jumps where a hinge of negative score has its corner.
+    """
+    losses, F, square = boxes(problem.losses, "The length of a model"), H + intercept, float(np.vdot(R, H))
+    if not square > 0.0:
+        return 1.0
+    pull = losses.upper * F
+    always = float(pull[F >= 0.0].sum())
+    corner, pull = 1.0 / np.maximum(F[F < 0.0] / -losses.offset, ROUNDING), pull[F < 0.0]
+    order = np.argsort(corner)
+    corner, below = corner[order], always + np.cumsum(pull[order][::-1])[::-1]
+    piece = int(np.searchsorted(corner * square + below, 0.0))
+    rest = below[piece] if piece < len(below) else always
+    return max(-rest / square, float(corner[piece - 1]) if piece else 0.0)
 
 
 def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> float:
@@ -363,6 +381,31 @@ def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
     return float(np.clip(np.median(diagonal - shared), 0.0, diagonal.mean()))
 
 
+class Columns:
+    """Right-hand sides (n, k), laid out as compiled products take them, and room for the answers.
+
+    Attributes
+    ----------
+    panel : columns that lie together.
+    right : the panels, one after the other.
+    answer : (n, k) and columns beyond them that fill a register.
+    """
+
+    def __init__(self, n: int, k: int, dtype: Any):
+        lanes = register_width(np.dtype(dtype).itemsize) if available() else 1
+        width = lanes * -(-k // lanes)
+        self.panel = 2 * lanes if available() else max(width, 1)
+        self.right, self.answer = np.zeros(n * width, dtype=dtype), np.zeros((n, width), dtype=dtype)
+
+    def take(self, V: NDArray) -> None:
+        """Copy V (n, k) to the right-hand sides."""
+        V = V.astype(self.right.dtype, copy=False)
+        if available():
+            pack(V, self.right)
+        else:
+            self.right.reshape(self.answer.shape)[:] = V
+
+
 class Inverse:
     """A positive definite matrix, which is used up, by whose inverse columns are multiplied.
 
@@ -390,6 +433,9 @@ class Inverse:
             matrix[p, p.stop :] = matrix[p.stop :, p].T
             for i in blocks[at + 1 :]:
                 matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p, p.stop : i.stop]
+        self.transposed = np.zeros((len(matrix), blocks[0].stop), dtype=matrix.dtype)
+        for p in blocks:
+            self.transposed[p, : p.stop - p.start] = matrix[p, p].T
         return True
 
     def complete(self, progress: Progress) -> bool:
@@ -406,18 +452,35 @@ class Inverse:
                 return False
             matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
         for p in blocks:
+            matrix[p, p] = np.tril(matrix[p, p]) + np.tril(matrix[p, p], -1).T
             matrix[p, p.stop :] = matrix[p.stop :, p].T
         self.is_complete = True
         return True
 
     def __matmul__(self, V: NDArray) -> NDArray:
+        n, k = V.shape
+        columns = Columns(n, k, self.matrix.dtype)
+        columns.take(V)
+        self.apply(columns)
+        return columns.answer[:, :k]
+
+    def apply(self, columns: Columns) -> None:
+        """Answer right-hand sides, which may be spent."""
+        if not available():
+            columns.answer[:] = self._by_blas(columns.right.reshape(columns.answer.shape))
+        elif self.is_complete:
+            multiply_packed(self.matrix, columns.right, columns.answer)
+        else:
+            sweep(self.matrix, self.transposed, columns.right, columns.answer)
+
+    def _by_blas(self, V: NDArray) -> NDArray:
         if self.is_complete:
-            return skinny_product(self.matrix, V)
-        matrix, X = self.matrix, V.astype(self.matrix.dtype)
+            return self.matrix @ V
+        matrix, X = self.matrix, V.copy()
         for p in self.blocks:
-            X[p] = matrix[p, p] @ (X[p] - skinny_product(matrix[p, : p.start], X[: p.start]))
+            X[p] = matrix[p, p] @ (X[p] - matrix[p, : p.start] @ X[: p.start])
         for p in reversed(self.blocks):
-            X[p] = matrix[p, p].T @ (X[p] - skinny_product(matrix[p, p.stop :], X[p.stop :]))
+            X[p] = matrix[p, p].T @ (X[p] - matrix[p, p.stop :] @ X[p.stop :])
         return X
 
 

@@ -12,7 +12,7 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Progress, Record, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.feasibility import feasible, on_face
-from polymargin.solvers.hinge.kernel_point import ScoredPoint, held_in_memory
+from polymargin.solvers.hinge.kernel_point import ScoredPoint, first_dual, held_in_memory
 from polymargin.solvers.stagnation import Stagnation
 
 
@@ -135,7 +135,7 @@ class State:
         """Return the point to go on from, with its scores, which are kept."""
         problem, start = self.on_matrix, self.start
         if not isinstance(start, ScoredPoint):
-            dual = problem.losses.resting_dual() if start is None else feasible(problem, start.dual)
+            dual = first_dual(problem) if start is None else feasible(problem, start.dual)
             intercept = np.zeros(problem.losses.n_classes) if start is None else start.intercept
             R = problem.coefficients(dual)
             nothing = np.empty(0, dtype=np.intp)
