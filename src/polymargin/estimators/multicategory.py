@@ -299,7 +299,7 @@ class MulticategorySVC(KernelClassifier):
         hands_on = self.__dict__.pop("_hands_on", False) and place is not None and gram.n == place.max() + 1
         stored, scores = self._as_stored(solution, problem, data.X, of_all=hands_on)
         self._conclude(stored, settings.tol)
-        if hands_on:
+        if hands_on and place is not None:
             self._solved_rows = SolvedRows(problem, solution.point, place, scores)
         return self
 
@@ -325,7 +325,7 @@ class MulticategorySVC(KernelClassifier):
         """Return the solution with the certificate of the scores that the model will give; all scores on demand.
 
         They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
-        some are asked, which sees a loss of digits as well.
+        some are asked, and speak for the others.
         """
         if self._is_pairwise():
             return solution, None
@@ -335,6 +335,7 @@ class MulticategorySVC(KernelClassifier):
         seen = products_at(problem.gram, known, problem.model(solution.point)) + solution.point.intercept
         losses = problem.losses.restricted(asked)
         error = abs(losses.value(self._scores(X[asked])) - losses.value(seen[asked] if of_all else seen))
+        error *= n / len(asked)
         certificate, scores = solution.certificate, seen if of_all else None
         if error <= FEASIBLE * max(1.0, abs(certificate.primal)):
             return solution, scores

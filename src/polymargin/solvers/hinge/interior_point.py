@@ -124,8 +124,11 @@ class InteriorSequence(InteriorPoint):
                     model, near, short, too_tight = model.whole, None, 0, False
                     system, least, nearest = model.first_system(start), np.inf, None
                     continue
-                if idle == tuning.patience or short == tuning.short_steps or waited >= tuning.steps_without_gain:
-                    if is_cold or isinstance(model, PartitionedModel):
+                # an iterate that has been at the solution, by its own sums, is held there by rounding alone
+                is_there = best is not None
+                most_short = tuning.short_steps_nearby if is_there else tuning.short_steps
+                if idle == tuning.patience or short >= most_short or waited >= tuning.steps_without_gain:
+                    if is_cold or is_there or isinstance(model, PartitionedModel):
                         progress.status = Status.STALLED
                         break
                     # near another problem's solution the way may be too narrow: from the middle it is not
