@@ -184,3 +184,12 @@ def test_local_and_random_starts_lower_the_objective():
     assert (local <= two * (1 + 1e-9)).all()
     assert (more <= two * (1 + 1e-9)).all()
     assert (local < 0.999 * two).sum() >= 2
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("seed", range(5))
+def test_smooth_losses_of_weights_far_apart_are_solved(loss, seed):
+    """Products of dual variables and slacks must not vanish before what steps on curves leave undone does."""
+    X, y = blobs(np.random.default_rng(seed), 50, 2, 3, spread=20.0)
+    machine = RobustSVC(loss=loss, class_weight={0: 1000.0, 1: 1e-4, 2: 1e-4}).fit(X, y)
+    assert machine.certificate_.gap <= machine.tol

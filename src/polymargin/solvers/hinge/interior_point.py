@@ -252,7 +252,7 @@ def _decreases_enough(settings: Settings, foretold: float, primal: float, min_ra
 
 
 def _predictor_corrector(
-    system: "NewtonSystem | DenseSystem", tuning: InteriorSettings, least_aim: float
+    system: "NewtonSystem | DenseSystem", tuning: InteriorSettings, least_aim: float = 0.0
 ) -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length.
 
