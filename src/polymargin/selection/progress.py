@@ -27,7 +27,11 @@ def side_by_side(
     `total` have come.
     """
     calls = (delayed(_with_one_blas_thread)(part, some) for some in arguments)
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    yield from counted(Parallel(n_jobs=n_jobs, return_as="generator")(calls), total, label, shown=shown)
+
+
+def counted(results: Iterable[Result], total: int, label: str, *, shown: bool) -> Iterator[Result]:
+    """Yield the results as they come; if `shown`, log how many of `total` have come."""
     for done, result in enumerate(results, start=1):
         if shown:
             logs.tell(f"{label}: {done} of {total}")

@@ -125,7 +125,7 @@ class InteriorSequence(InteriorPoint):
                     system, least, nearest = model.first_system(start), np.inf, None
                     continue
                 # an iterate that has been at the solution, by its own sums, is held there by rounding alone
-                is_there = best is not None
+                is_there = best is not None and not model.is_curved
                 most_short = tuning.short_steps_nearby if is_there else tuning.short_steps
                 if idle == tuning.patience or short >= most_short or waited >= tuning.steps_without_gain:
                     if is_cold or is_there or isinstance(model, PartitionedModel):

@@ -58,7 +58,7 @@ class InteriorSettings:
     few_features: int = 5
     cautious: float = 0.995
     bold: float = 0.9999
-    centred: float = 0.01
+    centred: float = 1e-3
     refinements: int = 5
     refined_to: float = 1e-8
     short_step: float = 0.05
