@@ -256,12 +256,12 @@ def _predictor_corrector(
 ) -> float:
     """Move the iterate by one step of Mehrotra's method with Gondzio's corrections; return its length.
 
-    The products of dual slots and slacks are aimed at no less than `least_aim`.
+    Products of dual slots and slacks that have fallen below `least_aim` are aimed there.
     """
     mu = system.linearise()
     length = min(1.0, system.predict())
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
-    aim = max(mu * (system.reached(length) / mu) ** 3, least_aim)
+    aim = mu * (system.reached(length) / mu) ** 3 if mu >= least_aim else least_aim
     length = system.correct(aim, tuning.refinements)
     few_features = isinstance(system.blocks, SimplexBlocks) and system.Z.shape[1] <= tuning.few_features
     for _ in range(0 if few_features else tuning.corrections):

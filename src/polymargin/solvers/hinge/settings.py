@@ -17,8 +17,8 @@ class InteriorSettings:
         of their aim.
     few_features : features up to which a matrix is assembled as quickly as a correction is found: none are tried.
     cautious, bold : parts of the way to the boundary that a step goes at least, and at most.
-    centred : part of the products that would make the gap, below which curved losses do not aim: what their steps
-        leave undone would be left behind, at the boundary.
+    centred : part of the products that would make the gap; below it curved losses are led back to it: what their
+        steps leave undone would be left behind, at the boundary.
     refinements, refined_to : most times that a direction is solved for again, and the relative residual that is
         left alone.
     short_step, short_steps, short_steps_nearby : length of a short step; short steps in a row after which the
@@ -58,7 +58,7 @@ class InteriorSettings:
     few_features: int = 5
     cautious: float = 0.995
     bold: float = 0.9999
-    centred: float = 1e-3
+    centred: float = 1e-4
     refinements: int = 5
     refined_to: float = 1e-8
     short_step: float = 0.05
