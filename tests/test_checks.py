@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from polymargin.checks import check_choice, check_flag, check_integer, check_real
+from polymargin.checks import check_choice, check_entries, check_flag, check_integer, check_real
 
 
 def test_numbers_within_their_bounds_come_back_as_floats():
@@ -49,3 +49,13 @@ def test_flags_and_choices():
     for value in ("left", 3):
         with pytest.raises(ValueError, match="way must be one of 'up', 'down', got"):
             check_choice("way", value, ("up", "down"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("step", [1, 2])
+def test_entries_out_of_range_are_refused_in_every_precision_and_layout(dtype, step):
+    X = np.ones((4, 6), dtype=dtype)
+    check_entries("X", X[:, ::step])
+    X[2, 4] = -1e31
+    with pytest.raises(ValueError, match=r"X must have entries of absolute value at most 1e\+30, got 1e\+31"):
+        check_entries("X", X[:, ::step])

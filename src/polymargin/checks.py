@@ -108,7 +108,7 @@ def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
     entries = X.data if sparse.issparse(X) else X
     if entries.dtype.kind == "c":
         raise ValueError(f"{name} must hold real numbers, got complex ones ({entries.dtype}).")
-    if entries.size == 0 or _is_short(entries.ravel(order="K"), largest):
+    if entries.size == 0 or _is_short(entries, largest):
         return
     extreme = max(float(entries.max()), -float(entries.min()))
     if extreme > largest:
@@ -119,8 +119,11 @@ def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
 
 def _is_short(entries: NDArray, largest: float) -> bool:
     """Tell by one product, quicker than extremes are found, whether no entry can be larger."""
+    if entries.dtype.kind != "f" or not entries.flags.forc:  # it would be copied
+        return False
+    flat = entries.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
-        return entries.dtype.kind == "f" and bool(np.vdot(entries, entries) <= largest**2)
+        return float(np.vdot(flat, flat)) <= largest**2  # in double precision, where the bound is a number
 
 
 def check_labels(name: str, labels: NDArray) -> None:
