@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 
 SMALLEST, LARGEST = 1e-15, 1e15
 """Range of C and other penalty weights, and of sample weights, class weights and costs other than zero."""
@@ -103,6 +103,16 @@ def check_magnitudes(name: str, values: NDArray[np.float64]) -> None:
         )
 
 
+def check_finite_rows(X: Any, estimator: Any) -> None:
+    """Refuse a dense or sparse matrix of rows with an entry that is missing, infinite, complex or out of range."""
+    entries = X.data if sparse.issparse(X) else X
+    if entries.dtype.kind == "f" and _is_short(entries, LARGEST_ENTRY):
+        return
+    with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+    check_entries("X", X)
+
+
 def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
     """Refuse a dense or sparse matrix with an entry, all of them finite, that is complex or out of range."""
     entries = X.data if sparse.issparse(X) else X
@@ -118,7 +128,7 @@ def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
 
 
 def _is_short(entries: NDArray, largest: float) -> bool:
-    """Tell by one product, quicker than extremes are found, whether no entry can be larger."""
+    """Tell by one product, quicker than extremes are found, whether all entries are numbers and none is larger."""
     if entries.dtype.kind != "f" or not entries.flags.forc:  # it would be copied
         return False
     flat = entries.ravel(order="K")

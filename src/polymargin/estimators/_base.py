@@ -17,7 +17,7 @@ from polymargin import logs
 from polymargin.blocks import OneBlock
 from polymargin.checks import (
     LARGEST_ENTRY,
-    check_entries,
+    check_finite_rows,
     check_integer,
     check_labels,
     check_magnitudes,
@@ -217,9 +217,9 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
     def _validated(self, X: Any) -> Any:
         """Return rows of the features that were seen in `fit`, dense or CSR."""
         if not self._needs_no_validation(X):
-            with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
-                X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-            check_entries("X", X)
+            as_numbers = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+            X = validate_data(self, X, **as_numbers, reset=False)
+            check_finite_rows(X, self)
         return X
 
     def _needs_no_validation(self, X: Any) -> bool:
@@ -331,19 +331,18 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
             )
         if costs is not None:
             self._check_only_costs()
-        with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                reset=reset,
-                y_numeric=False,
-                ensure_all_finite=check_finite,
-            )
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            y_numeric=False,
+            ensure_all_finite=False,
+        )
         if check_finite:
-            check_entries("X", X)
+            check_finite_rows(X, self)
         check_labels("y", y)
         few_integers = _are_few_integers(y)
         if not few_integers:
@@ -371,10 +370,10 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, met
                     f"{'' if len(classes) == 1 else 'es'}: {classes.tolist()}."
                 )
         else:
-            unknown = np.setdiff1d(y, classes)
+            labels = np.searchsorted(classes, y)
+            unknown = np.unique(y[classes.take(labels, mode="clip") != y])
             if len(unknown):
                 raise ValueError(f"y holds labels {unknown.tolist()} that are not among the classes {classes}.")
-            labels = np.searchsorted(classes, y)
         if weigh_classes and any(getattr(self, name, None) is not None for name in ("class_weight", "priors")):
             totals = np.bincount(labels, weights, minlength=len(classes)).astype(np.float64)
             weights = weights * self._class_factors(classes, totals)[labels]

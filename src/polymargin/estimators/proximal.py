@@ -6,11 +6,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from polymargin.arguments import ClassWeight, KernelLike, RandomState, Width
-from polymargin.checks import check_choice, check_entries, check_flag, check_real, check_weight
+from polymargin.checks import check_choice, check_finite_rows, check_flag, check_real, check_weight
 from polymargin.estimators._base import TrainingSet
 from polymargin.estimators._callbacks import with_callbacks
 from polymargin.estimators._moments import MomentClassifier, class_moments, features_scoring
@@ -218,9 +217,7 @@ class ProximalSVC(MomentClassifier):
         statement = self._state(data, features)
         moments, rows = statement.moments, statement.rows
         if isinstance(data, TrainingSet) and (moments is None or not moments.are_moderate()):
-            with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
-                assert_all_finite(data.X, estimator_name=type(self).__name__, input_name="X")
-            check_entries("X", data.X)
+            check_finite_rows(data.X, self)
         method, problem = self._method(statement)
         solution = method.solve(problem, settings)
         self._adopt(data, features, moments, solution.point, rows)
