@@ -106,7 +106,7 @@ def check_magnitudes(name: str, values: NDArray[np.float64]) -> None:
 def check_finite_rows(X: Any, estimator: Any) -> None:
     """Refuse a dense or sparse matrix of rows with an entry that is missing, infinite, complex or out of range."""
     entries = X.data if sparse.issparse(X) else X
-    if entries.dtype.kind == "f" and _is_short(entries, LARGEST_ENTRY):
+    if entries.dtype.kind == "f" and is_short(entries, LARGEST_ENTRY):
         return
     with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
@@ -118,7 +118,7 @@ def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
     entries = X.data if sparse.issparse(X) else X
     if entries.dtype.kind == "c":
         raise ValueError(f"{name} must hold real numbers, got complex ones ({entries.dtype}).")
-    if entries.size == 0 or _is_short(entries, largest):
+    if entries.size == 0 or is_short(entries, largest):
         return
     extreme = max(float(entries.max()), -float(entries.min()))
     if extreme > largest:
@@ -127,7 +127,7 @@ def check_entries(name: str, X: Any, largest: float = LARGEST_ENTRY) -> None:
         )
 
 
-def _is_short(entries: NDArray, largest: float) -> bool:
+def is_short(entries: NDArray, largest: float) -> bool:
     """Tell by one product, quicker than extremes are found, whether all entries are numbers and none is larger."""
     if entries.dtype.kind != "f" or not entries.flags.forc:  # it would be copied
         return False

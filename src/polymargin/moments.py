@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin._native.class_grams import add_rows, empty_buckets
-from polymargin.checks import LARGEST_ENTRY
+from polymargin.checks import LARGEST_ENTRY, is_short
 from polymargin.memory import check_memory
 from polymargin.threads import over_ranges
 
@@ -47,7 +47,8 @@ class ClassMoments:
 
     def are_moderate(self) -> bool:
         """Tell whether all entries are finite and no larger than the square of the largest entry of rows."""
-        return bool((np.abs(self.grams) <= LARGEST_ENTRY**2).all())
+        largest = LARGEST_ENTRY**2
+        return is_short(self.grams, largest) or bool((np.abs(self.grams) <= largest).all())
 
     @classmethod
     def of(
