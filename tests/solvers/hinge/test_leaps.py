@@ -15,7 +15,7 @@ from polymargin.solvers.hinge.splitting import Splitting
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs
 
-EAGER = replace(splitting.DEFAULTS, leaps=LeapSettings(share=1e9))
+EAGER = replace(splitting.DEFAULTS, leaps=LeapSettings(share=1e9, finest=0.0))
 NEVER = replace(splitting.DEFAULTS, leaps=LeapSettings(share=0.0))
 
 
@@ -124,12 +124,13 @@ def test_leaps_that_lead_nowhere_are_given_up_and_wait():
     assert tried.pay(state, leaps.DEFAULTS.wait * gap, 1e-3, np.inf)
 
 
-def test_faces_too_large_or_empty_are_left_to_steps():
+def test_faces_too_large_or_empty_and_fine_tolerances_are_left_to_steps():
     state, few = Standing(problem_of(0, 8, 3, 1.0)), replace(faces.DEFAULTS, max_free=5)
     # of two classes per row, at most one of them is free: no face for classes by themselves
     state.t = np.where(np.arange(3) == 0, 0.5, 2.0) * np.ones((8, 1))
     assert Leaps(leaps.DEFAULTS).pay(state, 1.0, 1e-3, np.inf)
     assert not Leaps(replace(leaps.DEFAULTS, faces=few)).pay(state, 1.0, 1e-3, np.inf)
+    assert not Leaps(leaps.DEFAULTS).pay(state, 1.0, 1e-6, np.inf)
     state.t = np.zeros((8, 3))
     assert not Leaps(leaps.DEFAULTS).pay(state, 1.0, 1e-3, np.inf)
 

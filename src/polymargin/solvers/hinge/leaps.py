@@ -33,6 +33,7 @@ class LeapSettings:
     share : part of the work of the steps expected to be left that they may take.
     fewer : part of the variables that the leap before has decided anew about, which the next may at most.
     wait : part of the gap of a try that failed, from which on there is another.
+    finest : tolerance below which there are none: what the ridge leaves takes other methods as long as before.
     ridge, smaller, least_ridge : relative ridge of the first system, which holds it near the state, the part of it
         that each leap leaves, and what single precision asks for.
     faces : of the systems.
@@ -43,6 +44,7 @@ class LeapSettings:
     share: float = 1.0
     fewer: float = 0.8
     wait: float = 0.3
+    finest: float = 1e-4
     ridge: float = 1e-3
     smaller: float = 0.5
     least_ridge: float = 1e-5
@@ -98,7 +100,7 @@ class Leaps:
 
     def pay(self, iterate: Leaper, gap: float, tol: float, work: float) -> bool:
         """Tell whether leaps are expected to take less than the steps that are left, which take so much work."""
-        if gap > self.gap_of_next:
+        if gap > self.gap_of_next or tol < self.tuning.finest:
             return False
         free, tuning, faces = iterate.free(), self.tuning, self.tuning.faces_of(0)
         n_free, n_rows = int(free.sum()), int(free.any(axis=1).sum())
