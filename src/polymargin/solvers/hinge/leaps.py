@@ -33,7 +33,7 @@ class LeapSettings:
     share : part of the work of the steps expected to be left that they may take.
     fewer : part of the variables that the leap before has decided anew about, which the next may at most.
     wait : part of the gap of a try that failed, from which on there is another.
-    finest : tolerance below which there are none: what the ridge leaves takes other methods as long as before.
+    finest : tolerance below which there are none: they stopped short of 1e-6, and other methods had to follow.
     ridge, smaller, least_ridge : relative ridge of the first system, which holds it near the state, the part of it
         that each leap leaves, and what single precision asks for.
     faces : of the systems.
