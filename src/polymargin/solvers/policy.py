@@ -102,9 +102,9 @@ class Policy:
     faces : that they visit, about.
     faces_gain : how often their work the decomposition must still have to do.
     shortest_faces : work that they, and an interior point on a root, may do whatever was done before them.
-    polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and up to all
-        of it where that is no more than so much, for tolerances above `fine` and for others, or where an objective
-        is far below one.
+    polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least;
+        for tolerances of at most `fine`, or where an objective is far below one, also all that was done before
+        them, up to so much.
     beyond : part of the tolerance that they go to; they go to `exact` for tolerances of at most `fine`.
     exact : relative gap beyond which there is nothing but rounding error.
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
@@ -368,8 +368,9 @@ class Policy:
 
     def _polish(self, state: State) -> Stage | None:
         """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
+        short, long = self.shortest_polish
         thorough = state.tol <= self.fine or not state.is_settled
-        work = max(self.polish_share * state.work, min(self.shortest_polish[thorough], state.work))
+        work = max(self.polish_share * state.work, short, min(long, state.work) if thorough else 0.0)
         if state.last in (ActiveSet.name, KernelInteriorPoint.name):
             return None
         # a root of the matrix has led to a point beside its face, however small the gap
