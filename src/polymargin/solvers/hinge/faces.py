@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin.problems.hinge import HingeProblem, Moves, PolyhedralLosses
+from polymargin.problems.hinge import HingeProblem, Moves, PolyhedralLosses, polyhedral
 from polymargin.solvers.contract import Progress
 from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.class_blocks import ClassBlocks, is_classwise, operations
@@ -101,7 +101,7 @@ def minimised(
 
     H are the scores of a point with these `class_sums`, from which the reference point differs by so much.
     """
-    losses: PolyhedralLosses = problem.losses  # type: ignore[assignment]
+    losses = polyhedral(problem.losses, "The solution of a face")
     n_free, n_rows = len(moves.example), len(np.unique(moves.example))
     if not is_tractable(losses, n_free, n_rows, tuning) or progress.out_of_time():
         return None
