@@ -7,8 +7,9 @@ All SVMs have an rbf kernel, gamma="scale" and C = 4. The constants of the maps 
 letter, usps and covtype; the other data sets had no say. Results are kept in benchmarks/results, so that a run can
 be stopped and taken up; --stored measures nothing. --refits: beside frozen left-out scores those of n exact refits
 on three small data sets. --time: CPU time over that of the fit alone, measured anew by every run, in a quarter of
-an hour. The one constant behind it, from how many free multipliers on every class is taken by itself, was looked
-at on letter, vowel, vehicle and satimage; where the time goes, on waveform, usps, pendigits and vowel.
+an hour. The constants behind it, from how many free multipliers on every class is taken by itself and what pivots
+single precision may have, were looked at on letter, vowel, vehicle and satimage; where the time goes, on waveform,
+usps, pendigits and vowel.
 """
 
 import argparse

@@ -198,6 +198,21 @@ def test_single_precision_is_near_double(repeated, many_free, loss):
     assert np.abs(single - double).mean() < 1e-3
 
 
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+@pytest.mark.parametrize("apart", [1.0, 1e-2, 5e-3, 1e-3, 0.0])
+def test_single_precision_is_near_double_score_by_score(apart, loss):
+    X, y = blobs(np.random.default_rng(8), 120, 4, 5, spread=1.5)
+    X[80:] = X[:40] + apart * np.random.default_rng(0).normal(size=(40, 4))  # from far to equal
+    losses = hinge_losses(loss, y, 4.0 * (1 - np.eye(5))[y])
+    problem = HingeProblem(DenseGram(Kernel("rbf", 0.1)(X)), losses)
+    point = solve(problem)
+    single, double = (
+        frozen_left_out_scores(problem, point, RoughSettings(by_score=0, single_error=error))
+        for error in (1.0, 0.0)
+    )
+    assert np.abs(single - double).mean() < 1e-3
+
+
 def test_coefficients_too_large_for_single_precision():
     X, y = blobs(np.random.default_rng(8), 60, 2, 3, spread=0.1)
     problem = HingeProblem(DenseGram(Kernel("rbf", 0.5)(X)), hinge_losses("lee", y, 1e4 * (1 - np.eye(3))[y]))

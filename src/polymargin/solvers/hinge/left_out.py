@@ -248,7 +248,7 @@ def _changes_by_score(removals: _Removals) -> NDArray[np.float64] | None:
                 single_scores=losses.sees_single_scores,
                 fit_intercept=problem.fit_intercept,
                 ridge=precision.ridge * scale,
-                pivot=precision.pivot * scale,
+                pivot=min(precision.pivot, tuning.variance_pivot) * scale,
                 untold=tuning.untold,
                 sweeps=tuning.sweeps,
             )

@@ -154,6 +154,8 @@ class LeftOutSettings:
     single_ridge, single_rank, single_error, single_pivot : the same in single precision, which takes half the
         time; the change of a score, in margins, up to which it will do; and the least pivot of a kernel of unit
         size of which rounding leaves enough digits.
+    variance_pivot : the same where every class's score is taken by itself: near-equal rows then spoil none but
+        their own variances, which are small.
     entries_at_a_time : kernel values between rows that leave and free multipliers that are held at once.
     rows_at_a_time : rows that are treated together class by class.
     feature_entries : numbers that may be held for the rows treated together in the features' dimension.
@@ -175,6 +177,7 @@ class LeftOutSettings:
     single_rank: float = 1e-5
     single_error: float = 0.0
     single_pivot: float = 1e-4
+    variance_pivot: float = 2e-5
     entries_at_a_time: int = 2**24
     rows_at_a_time: int = 128
     feature_entries: int = 2**23
