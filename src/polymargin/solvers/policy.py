@@ -103,8 +103,8 @@ class Policy:
     faces_gain : how often their work the decomposition must still have to do.
     shortest_faces : work that they, and an interior point on a root, may do whatever was done before them.
     polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least;
-        for tolerances of at most `fine`, or where an objective is far below one, also all that was done before
-        them, up to so much.
+        then, at least, for an objective far below one and, up to all that was done before them, for tolerances of
+        at most `fine`.
     beyond : part of the tolerance that they go to; they go to `exact` for tolerances of at most `fine`.
     exact : relative gap beyond which there is nothing but rounding error.
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
@@ -369,8 +369,10 @@ class Policy:
     def _polish(self, state: State) -> Stage | None:
         """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
         short, long = self.shortest_polish
-        thorough = state.tol <= self.fine or not state.is_settled
-        work = max(self.polish_share * state.work, short, min(long, state.work) if thorough else 0.0)
+        at_least = min(long, state.work) if state.tol <= self.fine else 0.0
+        if not state.is_settled:
+            at_least = long
+        work = max(self.polish_share * state.work, short, at_least)
         if state.last in (ActiveSet.name, KernelInteriorPoint.name):
             return None
         # a root of the matrix has led to a point beside its face, however small the gap
