@@ -6,11 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
-from polymargin.checks import check_choice, check_entries, check_labels, check_magnitudes, check_weight
+from polymargin.checks import (
+    check_choice,
+    check_entries,
+    check_finite_rows,
+    check_labels,
+    check_magnitudes,
+    check_weight,
+)
 from polymargin.estimators._transaction import all_or_nothing, refuses_costs
 from polymargin.problems.proximal import Sides
 from polymargin.solvers.ridge.refinement import refine_rows
@@ -103,10 +110,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
             check_magnitudes("sample_weight", weights)
         if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind == "f"):
-            entries = X.tocsr() if sparse.issparse(X) else X
-            with np.errstate(invalid="ignore"):  # scikit-learn adds up all entries to find infinities
-                assert_all_finite(entries, input_name="X")
-            check_entries("X", entries)
+            check_finite_rows(X.tocsr() if sparse.issparse(X) else X, self)
         weighting = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, y, **weighting)
         self.classes_ = self.estimator_.classes_
