@@ -30,6 +30,7 @@ from polymargin.problems.hinge import (
     SimplexLosses,
     features_of,
     leaders,
+    two_largest,
 )
 
 RobustLoss = Literal["hinge", "exponential", "logistic"]
@@ -322,7 +323,8 @@ def _scores_of_block(
 
 def margins(F: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the generalised margins ``g_ij = f_ij - max_{m != j} f_im``."""
-    return F - strongest_others(F)[1]
+    top, next_to_top = (column[:, None] for column in two_largest(F))
+    return F - np.where(top == F, next_to_top, top)
 
 
 def strongest_others(F: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -32,6 +32,7 @@ from polymargin.problems.hinge.simplices import (
     leaders,
     row_maxima,
     simplices,
+    two_largest,
 )
 from polymargin.problems.hinge.squares import SquaredLeeLoss, SquaredWestonLoss
 from polymargin.problems.hinge.weston import WestonLoss, weston_watkins
@@ -78,5 +79,6 @@ __all__ = [
     "polyhedral",
     "row_maxima",
     "simplices",
+    "two_largest",
     "weston_watkins",
 ]

@@ -331,6 +331,18 @@ def row_maxima(table: Array) -> Array:
     return largest
 
 
+def two_largest(table: Array) -> tuple[Array, Array]:
+    """Return the largest and the second largest number of every row."""
+    if table.shape[1] > SHORT_ROW:
+        ordered = np.partition(table, -2, axis=1)
+        return ordered[:, -1], ordered[:, -2]
+    top, next_to_top = table[:, 0].copy(), np.full(len(table), -np.inf)
+    for column in table.T[1:]:
+        np.maximum(next_to_top, np.minimum(top, column), out=next_to_top)
+        np.maximum(top, column, out=top)
+    return top, next_to_top
+
+
 def leaders(table: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
     """Return where every row is largest and second largest, the first of ties, and the two numbers."""
     if table.shape[1] > SHORT_ROW:
