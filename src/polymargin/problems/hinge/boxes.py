@@ -1,6 +1,7 @@
 """Sums of hinges: every dual variable has a box of its own."""
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
@@ -43,8 +44,10 @@ class BoxLosses(PolyhedralLosses):
     def __post_init__(self) -> None:
         k = self.directions.shape[2]
         square = self.directions.shape == (k, k, k)
-        object.__setattr__(self, "_single", square and bool((self.directions == single_scores(k)).all()))
-        object.__setattr__(self, "_differences", square and bool((self.directions == differences(k)).all()))
+        single = square and bool((self.directions == single_scores(k)).all())
+        others = square and not single and bool((self.directions == differences(k)).all())
+        object.__setattr__(self, "_single", single)
+        object.__setattr__(self, "_differences", others)
 
     @property
     def n_examples(self) -> int:  # type: ignore[override]
@@ -88,11 +91,18 @@ class BoxLosses(PolyhedralLosses):
 
     def restricted(self, rows: NDArray[np.intp]) -> Self:
         """Return the losses of the examples `rows`."""
-        return replace(self, labels=self.labels[rows], upper=self.upper[rows])
+        return self._changed(labels=self.labels[rows], upper=self.upper[rows])
 
     def scaled(self, factor: float) -> Self:
         """Return `factor` times the losses."""
-        return replace(self, upper=factor * self.upper)
+        return self._changed(upper=factor * self.upper)
+
+    def _changed(self, **changes: Array) -> Self:
+        """Return the losses of the same table with other examples: `replace` would look at the table again."""
+        changed = copy(self)
+        for name, value in changes.items():
+            object.__setattr__(changed, name, value)
+        return changed
 
     def slopes(self, F: Array) -> Array:
         """Linear part of the arguments of the hinges at the scores `F`."""
@@ -266,12 +276,14 @@ class BoxLosses(PolyhedralLosses):
 
     def movable_face(self, dual: Array) -> "BoxFace":
         """Return the entries strictly within their bounds."""
-        upper, (k, slots, _) = self.upper, self.directions.shape
-        free = (dual > 0) & (dual < upper)
-        example, column = np.nonzero(free)
-        group = self.labels[example] * slots + column
-        bounds = upper[free]
-        table = self.directions.reshape(k * slots, self.n_classes)
+        free = (dual > 0) & (dual < self.upper)
+        example, group = np.nonzero(free)
+        table = self.directions[0]
+        if not self._single:  # each class has a table of its own
+            k, slots, _ = self.directions.shape
+            group = self.labels[example] * slots + group
+            table = self.directions.reshape(k * slots, k)
+        bounds = self.upper[free]
         return BoxFace(free, group, table, bounds, logit(dual[free] / bounds))
 
     def compiled_tables(self) -> CompiledTables:
