@@ -68,7 +68,7 @@ class Machine:
         check_costs_of_loss(loss, data)
         merged, group = data.merged()
         losses = polyhedral(hinge_losses(loss, merged.labels, merged.example_costs), "SparseSVC")
-        return cls(merged.X.astype(np.float64), losses, group, data.weights / merged.weights[group])
+        return cls(merged.X.astype(np.float64, copy=False), losses, group, data.weights / merged.weights[group])
 
     @property
     def n_classes(self) -> int:
