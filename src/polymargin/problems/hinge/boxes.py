@@ -97,7 +97,7 @@ class BoxLosses(PolyhedralLosses):
         """Return `factor` times the losses."""
         return self._changed(upper=factor * self.upper)
 
-    def _changed(self, **changes: Array) -> Self:
+    def _changed(self, **changes: NDArray) -> Self:
         """Return the losses of the same table with other examples: `replace` would look at the table again."""
         changed = copy(self)
         for name, value in changes.items():
