@@ -45,9 +45,9 @@ class BoxLosses(PolyhedralLosses):
         k = self.directions.shape[2]
         square = self.directions.shape == (k, k, k)
         single = square and bool((self.directions == single_scores(k)).all())
-        others = square and not single and bool((self.directions == differences(k)).all())
+        of_differences = square and not single and bool((self.directions == differences(k)).all())
         object.__setattr__(self, "_single", single)
-        object.__setattr__(self, "_differences", others)
+        object.__setattr__(self, "_differences", of_differences)
 
     @property
     def n_examples(self) -> int:  # type: ignore[override]
@@ -277,12 +277,12 @@ class BoxLosses(PolyhedralLosses):
     def movable_face(self, dual: Array) -> "BoxFace":
         """Return the entries strictly within their bounds."""
         free = (dual > 0) & (dual < self.upper)
-        example, group = np.nonzero(free)
-        table = self.directions[0]
-        if not self._single:  # each class has a table of its own
+        example, column = np.nonzero(free)
+        if self._single:  # one table for all classes
+            group, table = column, self.directions[0]
+        else:
             k, slots, _ = self.directions.shape
-            group = self.labels[example] * slots + group
-            table = self.directions.reshape(k * slots, k)
+            group, table = self.labels[example] * slots + column, self.directions.reshape(k * slots, k)
         bounds = self.upper[free]
         return BoxFace(free, group, table, bounds, logit(dual[free] / bounds))
 
