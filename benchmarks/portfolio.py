@@ -53,7 +53,18 @@ LARGE_ARE_QUICKER = 4.0
 
 POLICY = Policy(polish_share=0.0, shortest_polish=(0.0, 0.0))
 """No Newton steps beyond the tolerance, which no other method takes."""
-MEASURED_WITH = {"policy": repr(POLICY), "rules": ast.dump(ast.parse(inspect.getsource(policy))), "tol": TOL}
+
+
+def rules() -> str:
+    """Return the code of the policy without its docstrings: what only says it better measures nothing anew."""
+    tree = ast.parse(inspect.getsource(policy))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ast.dump(tree)
+
+
+MEASURED_WITH = {"policy": repr(POLICY), "rules": rules(), "tol": TOL}
 
 
 class GivenUp(Exception):

@@ -102,9 +102,9 @@ class Policy:
     faces : that they visit, about.
     faces_gain : how often their work the decomposition must still have to do.
     shortest_faces : work that they, and an interior point on a root, may do whatever was done before them.
-    polish_share, shortest_polish : work of Newton steps beyond the tolerance: as a part of all work, and at least;
-        then, at least, for an objective far below one and, up to all that was done before them, for tolerances of
-        at most `fine`.
+    polish_share, shortest_polish : work that Newton steps beyond the tolerance may do: a part of all work before
+        them, and whatever that was the first number of seconds. The second one holds where an objective is far
+        below one, and for tolerances of at most `fine`, there up to all work before them.
     beyond : part of the tolerance that they go to; they go to `exact` for tolerances of at most `fine`.
     exact : relative gap beyond which there is nothing but rounding error.
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
