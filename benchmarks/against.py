@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.datasets import load_digits
 
 from benchmarks.common import Goals, Table, markdown_option, mixture
@@ -52,7 +53,10 @@ class Sample:
             return self
         rng, X, y = np.random.default_rng(seed), self.named["X"], self.named["y"]
         rows, columns = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
-        return replace(self, named=self.named | {"X": X[rows][:, columns], "y": y[rows]})
+        X = X[rows][:, columns]
+        if issparse(X):
+            X.sort_indices()  # as those of the sample are
+        return replace(self, named=self.named | {"X": X, "y": y[rows]})
 
 
 def multicategory() -> Iterator[Sample]:
