@@ -45,12 +45,13 @@ def first_dual(problem: HingeProblem) -> Array:
     if not losses.sees_single_scores or matrix is None or problem.tilt is not None:
         return losses.resting_dual()
     n, upper = losses.n_examples, boxes(losses, "Upper bounds").upper
-    rows = np.linspace(0, n - 1, min(n, BEGINNING.sampled)).astype(np.intp)
+    rows = slice(None, None, -(-n // BEGINNING.sampled))
     R = problem.coefficients(upper)
     R = R[rows] - R.mean(axis=0) * problem.fit_intercept
-    own = float(np.vdot(R, R * matrix[rows, rows][:, None]))
-    between = float(np.vdot(R, matrix[np.ix_(rows, rows)] @ R)) - own
-    part = len(rows) / n
+    matrix = np.ascontiguousarray(matrix[rows, rows])
+    own = float(np.vdot(R, R * matrix.diagonal()[:, None]))
+    between = float(np.vdot(R, matrix @ R)) - own
+    part = len(R) / n
     rises = part**2 * losses.dual_value(upper) >= between + part * own
     return feasible(problem, upper) if rises else losses.resting_dual()
 

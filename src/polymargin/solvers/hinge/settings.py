@@ -116,7 +116,7 @@ class BeginningSettings:
 
     Attributes
     ----------
-    sampled : examples that tell whether to begin at the upper bounds.
+    sampled : examples at most that tell whether to begin at the upper bounds.
     """
 
     sampled: int = 500
