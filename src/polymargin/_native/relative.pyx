@@ -13,6 +13,10 @@ The steps are *exchanges*, cycles of two classes turned by two rows (sequential 
 classes, the partner chosen for the largest gain), and, where exchanges are exhausted, the cycle of lowest mean
 weight (R. M. Karp, A characterization of the minimum cycle mean in a digraph, 1978), which may need as many rows
 as there are classes. A *violation* is minus twice the mean weight of a cycle: for an exchange, its slope.
+
+Of many classes there are far more pairs than steps, so that a weight is looked for again only where one of its two
+classes has changed since, and only among the rows that can grow in its class, which are few: its own, and those
+that have lost to it.
 """
 
 import numpy as np
@@ -38,6 +42,33 @@ cdef void scan_moves(const double *up, const double *down, Py_ssize_t m, double 
     mover[0] = best
 
 
+cdef void scan_open_moves(const double *up, const double *down, const int *rows, Py_ssize_t count, double *lowest,
+                          Py_ssize_t *mover) noexcept nogil:
+    """The same among some rows, in ascending order."""
+    cdef double rate, low = WALL
+    cdef Py_ssize_t s, best = -1
+    for s in range(count):
+        rate = up[rows[s]] - down[rows[s]]
+        if rate < low:
+            low = rate
+            best = rows[s]
+    lowest[0] = low
+    mover[0] = best
+
+
+cdef void lengthen(const double *weight, Py_ssize_t k, Py_ssize_t d, double cost, double *cheapest,
+                   Py_ssize_t *before) noexcept nogil:
+    """Go on from class d to all others where that is cheaper; without a branch, as this is done k^2 times."""
+    cdef Py_ssize_t c
+    cdef double longer
+    cdef bint is_cheaper
+    for c in range(k):
+        longer = cost + weight[c]
+        is_cheaper = (longer < cheapest[c]) & (weight[c] < OPEN) & (c != d)
+        cheapest[c] = longer if is_cheaper else cheapest[c]
+        before[c] = d if is_cheaper else before[c]
+
+
 cdef double cheapest_walk(const double[:, ::1] weight, double[:, ::1] cost, Py_ssize_t[:, ::1] before,
                           Py_ssize_t *end) noexcept nogil:
     """Tabulate the cheapest walks of 0..k arcs to every class; return Karp's minimum mean weight of a cycle."""
@@ -50,10 +81,9 @@ cdef double cheapest_walk(const double[:, ::1] weight, double[:, ::1] cost, Py_s
         for c in range(k):
             cost[length, c] = WALL
             before[length, c] = -1
-            for d in range(k):
-                if d != c and weight[d, c] < OPEN and cost[length - 1, d] + weight[d, c] < cost[length, c]:
-                    cost[length, c] = cost[length - 1, d] + weight[d, c]
-                    before[length, c] = d
+        for d in range(k):
+            if cost[length - 1, d] < OPEN:
+                lengthen(&weight[d, 0], k, d, cost[length - 1, d], &cost[length, 0], &before[length, 0])
     for c in range(k):
         if cost[k, c] > OPEN:
             continue
@@ -140,6 +170,11 @@ cdef class RelativeWorkingSet:
     cdef double[:, ::1] down    # the gradient where it may shrink, else a wall
     cdef double[:, ::1] weight, cost
     cdef double[::1] diagonal, row
+    cdef int[:, ::1] open_rows  # of every class, in ascending order, the rows whose coefficient may grow
+    cdef Py_ssize_t[::1] n_open
+    cdef Py_ssize_t[::1] changed  # when a class was changed last, in looks at arcs
+    cdef Py_ssize_t[:, ::1] looked  # when an arc was looked at last
+    cdef Py_ssize_t now
     cdef Py_ssize_t[:, ::1] mover, before
     cdef Py_ssize_t[::1] cycle, seen
     cdef Py_ssize_t m, k, size
@@ -162,6 +197,11 @@ cdef class RelativeWorkingSet:
         self.cost = np.empty((self.k + 1, self.k))
         self.before = np.empty((self.k + 1, self.k), dtype=np.intp)
         self.cycle, self.seen = np.empty(self.k, dtype=np.intp), np.empty(self.k, dtype=np.intp)
+        self.looked, self.changed = np.zeros((self.k, self.k), dtype=np.intp), np.ones(self.k, dtype=np.intp)
+        self.now = 1
+        self.open_rows = np.zeros((self.k, self.m), dtype=np.intc)
+        self.n_open = np.zeros(self.k, dtype=np.intp)
+        self.list_open_rows()
         self.floor = 1e-12 * max(1e-300, np.max(np.abs(self.diagonal)))
         self.most_negative_curvature = self.visits = 0.0
 
@@ -220,20 +260,20 @@ cdef class RelativeWorkingSet:
 
     cdef double exchange(self, Py_ssize_t c, Py_ssize_t d, double threshold) noexcept nogil:
         """Let the row of the best move from d to c exchange with another; return the violation of the pair."""
-        cdef double *up_c = &self.up[c, 0]
         cdef double *up_d = &self.up[d, 0]
         cdef double *down_c = &self.down[c, 0]
-        cdef double *down_d = &self.down[d, 0]
         cdef const double *row_i
         cdef double forth, back, slope, curvature, gain, step, best = 0.0, best_curvature = 1.0
-        cdef Py_ssize_t r, i, j
-        scan_moves(up_c, down_d, self.m, &forth, &i)
-        scan_moves(up_d, down_c, self.m, &back, &j)
-        self.visits += 2.0 * self.m
+        cdef Py_ssize_t r, s, i, j
+        self.look(d, c)
+        self.look(c, d)
+        forth, i, back, j = self.weight[d, c], self.mover[d, c], self.weight[c, d], self.mover[c, d]
+        self.visits += 1.0
         if i < 0 or j < 0 or -(forth + back) <= threshold:
             return 0.0 if i < 0 or j < 0 else -(forth + back)
         row_i = &self.kernel[i, 0]
-        for r in range(self.m):
+        for s in range(self.n_open[d]):
+            r = self.open_rows[d, s]
             slope = down_c[r] - up_d[r] - forth
             if slope > 0.0:
                 curvature = max(self.diagonal[i] + self.diagonal[r] - 2.0 * row_i[r], self.floor)
@@ -254,6 +294,25 @@ cdef class RelativeWorkingSet:
         self.visits += 6.0 * self.m
         return -(forth + back)
 
+    cdef void list_open_rows(self) noexcept nogil:
+        """Write down which rows may grow in which class."""
+        cdef Py_ssize_t c, r
+        for c in range(self.k):
+            self.n_open[c] = 0
+            for r in range(self.m):
+                if self.up[c, r] < OPEN:
+                    self.open_rows[c, self.n_open[c]] = <int>r
+                    self.n_open[c] += 1
+
+    cdef void look(self, Py_ssize_t d, Py_ssize_t c) noexcept nogil:
+        """Find the best move from class d to class c, if either has changed since it was found last."""
+        if self.looked[d, c] >= self.changed[c] and self.looked[d, c] >= self.changed[d]:
+            return
+        scan_open_moves(&self.up[c, 0], &self.down[d, 0], &self.open_rows[c, 0], self.n_open[c],
+                        &self.weight[d, c], &self.mover[d, c])
+        self.looked[d, c] = self.now
+        self.visits += self.n_open[c]
+
     cdef double worst_cycle(self) noexcept nogil:
         """Find the cycle of lowest mean weight; return its violation."""
         cdef Py_ssize_t c, d, end = -1
@@ -261,8 +320,8 @@ cdef class RelativeWorkingSet:
         for d in range(self.k):
             for c in range(self.k):
                 if c != d:
-                    scan_moves(&self.up[c, 0], &self.down[d, 0], self.m, &self.weight[d, c], &self.mover[d, c])
-        self.visits += <double>self.k * self.k * (self.m + self.k)
+                    self.look(d, c)
+        self.visits += <double>self.k * self.k * self.k
         mean = cheapest_walk(self.weight, self.cost, self.before, &end)
         self.size = last_cycle(self.before, end, self.cycle, self.seen) if end >= 0 else 0
         return max(-2.0 * mean, 0.0)
@@ -327,6 +386,8 @@ cdef class RelativeWorkingSet:
         cdef Py_ssize_t r
         cdef double *up = &self.up[c, 0]
         cdef double *down = &self.down[c, 0]
+        self.now += 1
+        self.changed[c] = self.now
         for r in range(self.m):
             up[r] += step * self.row[r]
             down[r] += step * self.row[r]
@@ -342,5 +403,23 @@ cdef class RelativeWorkingSet:
         elif value >= high - rounding:
             value = high
         self.coefficients[c, r] = value
+        if (value < high) != (self.up[c, r] < OPEN):
+            self.toggle(c, r)
         self.up[c, r] = gradient if value < high else WALL
         self.down[c, r] = gradient if value > low else -WALL
+
+    cdef void toggle(self, Py_ssize_t c, Py_ssize_t r) noexcept nogil:
+        """Put row r among those that may grow in class c, or take it out; their order stays."""
+        cdef int *rows = &self.open_rows[c, 0]
+        cdef Py_ssize_t count = self.n_open[c], s = count
+        while s > 0 and rows[s - 1] >= r:
+            s -= 1
+        if s < count and rows[s] == r:
+            for s in range(s, count - 1):
+                rows[s] = rows[s + 1]
+            self.n_open[c] = count - 1
+            return
+        for count in range(count, s, -1):
+            rows[count] = rows[count - 1]
+        rows[s] = <int>r
+        self.n_open[c] += 1

@@ -69,6 +69,8 @@ class SplittingSettings:
     factor_cost, completion_cost : operations of products that the factorisation of a matrix takes, and its inverse
         after it, as multiples of its size cubed.
     look_steps : steps that the products in double precision of a certificate take as long as.
+    look_entries, look_factors : of a certificate, entries visited per class and example, sorted ones above all, and
+        operations of factorisations as a multiple of the classes cubed: many classes make both its greater part.
     step_calls, look_calls : calls of a step, and of a certificate.
     leaps : of Newton's method on the faces that the state tells.
     """
@@ -101,7 +103,9 @@ class SplittingSettings:
     ratios: tuple[float, float] = (1e-6, 1e6)
     factor_cost: float = 0.14
     completion_cost: float = 0.2
-    look_steps: float = 6.0
+    look_steps: float = 3.0
+    look_entries: float = 20.0
+    look_factors: float = 60.0
     step_calls: int = 5
     look_calls: int = 600
     leaps: LeapSettings = LEAPS
@@ -118,7 +122,12 @@ class SplittingSettings:
 
     def operations_to_look(self, n: int, k: int) -> Operations:
         """Return the operations of a certificate, and of what precedes it."""
-        return {"product": self.look_steps * float(n) ** 2 * k, "call": self.look_calls}
+        return {
+            "product": self.look_steps * float(n) ** 2 * k,
+            "entry": self.look_entries * n * k,
+            "factor": self.look_factors * float(k) ** 3,
+            "call": self.look_calls,
+        }
 
     def operations_to_factorise(self, n: int) -> Operations:
         """Return the operations of what precedes the first step."""
