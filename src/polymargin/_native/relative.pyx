@@ -42,16 +42,17 @@ cdef void scan_moves(const double *up, const double *down, Py_ssize_t m, double 
     mover[0] = best
 
 
-cdef void scan_open_moves(const double *up, const double *down, const int *rows, Py_ssize_t count, double *lowest,
-                          Py_ssize_t *mover) noexcept nogil:
-    """The same among some rows, in ascending order."""
+cdef void scan_open_moves(const double *to, const double *away, const double *wall, const int *rows,
+                          Py_ssize_t count, double *lowest, Py_ssize_t *mover) noexcept nogil:
+    """The same among some rows, by the gradients of two classes, and by the walls of the one that is left."""
     cdef double rate, low = WALL
-    cdef Py_ssize_t s, best = -1
+    cdef Py_ssize_t s, r, best = -1
     for s in range(count):
-        rate = up[rows[s]] - down[rows[s]]
+        r = rows[s]
+        rate = to[r] - away[r] + wall[r]
         if rate < low:
             low = rate
-            best = rows[s]
+            best = r
     lowest[0] = low
     mover[0] = best
 
@@ -165,11 +166,10 @@ cdef class RelativeWorkingSet:
     cdef const double[:, ::1] kernel
     cdef const double[:, ::1] lower
     cdef const double[:, ::1] upper
-    cdef double[:, ::1] coefficients
-    cdef double[:, ::1] up      # the gradient where the coefficient may grow, else a wall
-    cdef double[:, ::1] down    # the gradient where it may shrink, else a wall
+    cdef double[:, ::1] coefficients, gradient
+    cdef double[:, ::1] wall    # none, 0, where the coefficient may shrink
     cdef double[:, ::1] weight, cost
-    cdef double[::1] diagonal, row
+    cdef double[::1] diagonal
     cdef int[:, ::1] open_rows  # of every class, in ascending order, the rows whose coefficient may grow
     cdef Py_ssize_t[::1] n_open
     cdef Py_ssize_t[::1] changed  # when a class was changed last, in looks at arcs
@@ -185,13 +185,12 @@ cdef class RelativeWorkingSet:
 
     def __init__(self, const double[:, ::1] kernel, const double[:, ::1] lower, const double[:, ::1] upper,
                  double[:, ::1] coefficients, const double[:, ::1] gradient, bint intercept):
-        self.kernel, self.lower, self.upper, self.coefficients = kernel, lower, upper, coefficients
+        self.kernel, self.lower, self.upper = kernel, lower, upper
+        self.coefficients, self.gradient = coefficients, np.array(gradient)
         self.intercept = intercept
         self.k, self.m = lower.shape[0], lower.shape[1]
-        self.up = np.where(np.less(coefficients, upper), gradient, WALL)
-        self.down = np.where(np.greater(coefficients, lower), gradient, -WALL)
+        self.wall = np.where(np.greater(coefficients, lower), 0.0, WALL)
         self.diagonal = np.diagonal(kernel).copy()
-        self.row = np.empty(self.m)
         self.weight = np.full((self.k, self.k), WALL)
         self.mover = np.empty((self.k, self.k), dtype=np.intp)
         self.cost = np.empty((self.k + 1, self.k))
@@ -260,8 +259,9 @@ cdef class RelativeWorkingSet:
 
     cdef double exchange(self, Py_ssize_t c, Py_ssize_t d, double threshold) noexcept nogil:
         """Let the row of the best move from d to c exchange with another; return the violation of the pair."""
-        cdef double *up_d = &self.up[d, 0]
-        cdef double *down_c = &self.down[c, 0]
+        cdef const double *G_c = &self.gradient[c, 0]
+        cdef const double *G_d = &self.gradient[d, 0]
+        cdef const double *wall = &self.wall[c, 0]
         cdef const double *row_i
         cdef double forth, back, slope, curvature, gain, step, best = 0.0, best_curvature = 1.0
         cdef Py_ssize_t r, s, i, j
@@ -274,24 +274,22 @@ cdef class RelativeWorkingSet:
         row_i = &self.kernel[i, 0]
         for s in range(self.n_open[d]):
             r = self.open_rows[d, s]
-            slope = down_c[r] - up_d[r] - forth
+            slope = G_c[r] - G_d[r] - wall[r] - forth
             if slope > 0.0:
                 curvature = max(self.diagonal[i] + self.diagonal[r] - 2.0 * row_i[r], self.floor)
                 gain = slope * slope
                 if gain * best_curvature > best * curvature:
                     best, best_curvature, j = gain, curvature, r
         curvature = self.bend(i, j)
-        step = (down_c[j] - up_d[j] - forth) / (2.0 * curvature)
+        step = (G_c[j] - G_d[j] - forth) / (2.0 * curvature)
         step = min(min(step, self.room(c, d, i)), self.room(d, c, j))
-        for r in range(self.m):
-            self.row[r] = row_i[r] - self.kernel[j, r]
-        self.add(c, step)
-        self.add(d, -step)
+        self.add(c, i, j, step)
+        self.add(d, j, i, step)
         self.place(c, i, step)
         self.place(d, i, -step)
         self.place(c, j, -step)
         self.place(d, j, step)
-        self.visits += 6.0 * self.m
+        self.visits += 4.0 * self.m
         return -(forth + back)
 
     cdef void list_open_rows(self) noexcept nogil:
@@ -300,7 +298,7 @@ cdef class RelativeWorkingSet:
         for c in range(self.k):
             self.n_open[c] = 0
             for r in range(self.m):
-                if self.up[c, r] < OPEN:
+                if self.coefficients[c, r] < self.upper[c, r]:
                     self.open_rows[c, self.n_open[c]] = <int>r
                     self.n_open[c] += 1
 
@@ -308,8 +306,8 @@ cdef class RelativeWorkingSet:
         """Find the best move from class d to class c, if either has changed since it was found last."""
         if self.looked[d, c] >= self.changed[c] and self.looked[d, c] >= self.changed[d]:
             return
-        scan_open_moves(&self.up[c, 0], &self.down[d, 0], &self.open_rows[c, 0], self.n_open[c],
-                        &self.weight[d, c], &self.mover[d, c])
+        scan_open_moves(&self.gradient[c, 0], &self.gradient[d, 0], &self.wall[d, 0], &self.open_rows[c, 0],
+                        self.n_open[c], &self.weight[d, c], &self.mover[d, c])
         self.looked[d, c] = self.now
         self.visits += self.n_open[c]
 
@@ -328,7 +326,7 @@ cdef class RelativeWorkingSet:
 
     cdef void turn_cycle(self) noexcept nogil:
         """Step along the cycle of `worst_cycle`: in each class one row brings weight, the next takes it on."""
-        cdef Py_ssize_t r, s, c, d, i, j
+        cdef Py_ssize_t s, c, d, i, j
         cdef double slope = 0.0, curvature = 0.0, step = WALL
         for s in range(self.size):
             d, c = self.cycle[s], self.cycle[(s + 1) % self.size]
@@ -340,35 +338,41 @@ cdef class RelativeWorkingSet:
         for s in range(self.size):
             d, c = self.cycle[s], self.cycle[(s + 1) % self.size]
             i, j = self.mover[d, c], self.mover[c, self.cycle[(s + 2) % self.size]]
-            for r in range(self.m):
-                self.row[r] = self.kernel[i, r] - self.kernel[j, r]
-            self.add(c, step)
+            self.add(c, i, j, step)
             self.place(c, i, step)
             self.place(c, j, -step)
-        self.visits += 3.0 * self.size * self.m
+        self.visits += 2.0 * self.size * self.m
 
     cdef double move_alone(self, Py_ssize_t i, double threshold) noexcept nogil:
         """No intercept: take the best move of one row; return its violation, minus its rate."""
-        cdef Py_ssize_t c, best = 0, worst = 0
+        cdef Py_ssize_t r, c, best = -1, worst = -1
         cdef double violation, step
-        for c in range(1, self.k):
-            if self.up[c, i] < self.up[best, i]:
-                best = c
-            if self.down[c, i] > self.down[worst, i]:
-                worst = c
-        violation = self.down[worst, i] - self.up[best, i]
+        cdef double *to
+        cdef double *away
+        cdef const double *row_i = &self.kernel[i, 0]
+        for c in range(self.k):
+            if self.coefficients[c, i] < self.upper[c, i]:
+                if best < 0 or self.gradient[c, i] < self.gradient[best, i]:
+                    best = c
+            if self.coefficients[c, i] > self.lower[c, i]:
+                if worst < 0 or self.gradient[c, i] > self.gradient[worst, i]:
+                    worst = c
         self.visits += 2.0 * self.k
+        if best < 0 or worst < 0:
+            return 0.0
+        violation = self.gradient[worst, i] - self.gradient[best, i]
         if violation <= threshold:
             return violation
         self.most_negative_curvature = min(self.most_negative_curvature, self.diagonal[i])
         step = violation / (2.0 * max(self.diagonal[i], self.floor))
         step = min(step, self.room(best, worst, i))
-        self.row[:] = self.kernel[i]
-        self.add(best, step)
-        self.add(worst, -step)
+        to, away = self.touched(best), self.touched(worst)
+        for r in range(self.m):
+            to[r] += step * row_i[r]
+            away[r] -= step * row_i[r]
         self.place(best, i, step)
         self.place(worst, i, -step)
-        self.visits += 5.0 * self.m
+        self.visits += 4.0 * self.m
         return violation
 
     cdef double bend(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
@@ -381,32 +385,34 @@ cdef class RelativeWorkingSet:
         """How far row r can move from class d to class c."""
         return min(self.upper[c, r] - self.coefficients[c, r], self.coefficients[d, r] - self.lower[d, r])
 
-    cdef void add(self, Py_ssize_t c, double step) noexcept nogil:
-        """Add the row of kernel differences to the gradient of class c; walls are too large to notice."""
+    cdef void add(self, Py_ssize_t c, Py_ssize_t i, Py_ssize_t j, double step) noexcept nogil:
+        """Change the gradient of class c, to which row i brings `step` and from which row j takes it."""
         cdef Py_ssize_t r
-        cdef double *up = &self.up[c, 0]
-        cdef double *down = &self.down[c, 0]
+        cdef double *G = self.touched(c)
+        cdef const double *row_i = &self.kernel[i, 0]
+        cdef const double *row_j = &self.kernel[j, 0]
+        for r in range(self.m):
+            G[r] += step * (row_i[r] - row_j[r])
+
+    cdef double *touched(self, Py_ssize_t c) noexcept nogil:
+        """Return the gradient of class c, which is about to change: what was found by it is to be found again."""
         self.now += 1
         self.changed[c] = self.now
-        for r in range(self.m):
-            up[r] += step * self.row[r]
-            down[r] += step * self.row[r]
+        return &self.gradient[c, 0]
 
     cdef void place(self, Py_ssize_t c, Py_ssize_t r, double step) noexcept nogil:
-        """Add `step` to R_rc, put it on its bound where it is there to rounding, and set its walls."""
+        """Add `step` to R_rc, put it on its bound where it is there to rounding, and note where it may go."""
         cdef double value = self.coefficients[c, r] + step
-        cdef double gradient = self.up[c, r] if self.up[c, r] < OPEN else self.down[c, r]
         cdef double low = self.lower[c, r], high = self.upper[c, r]
         cdef double rounding = SNAP * max(-low if low > -OPEN else 0.0, high if high < OPEN else 0.0)
         if value <= low + rounding:
             value = low
         elif value >= high - rounding:
             value = high
-        self.coefficients[c, r] = value
-        if (value < high) != (self.up[c, r] < OPEN):
+        if (value < high) != (self.coefficients[c, r] < high):
             self.toggle(c, r)
-        self.up[c, r] = gradient if value < high else WALL
-        self.down[c, r] = gradient if value > low else -WALL
+        self.coefficients[c, r] = value
+        self.wall[c, r] = 0.0 if value > low else WALL
 
     cdef void toggle(self, Py_ssize_t c, Py_ssize_t r) noexcept nogil:
         """Put row r among those that may grow in class c, or take it out; their order stays."""
