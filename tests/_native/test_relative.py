@@ -194,3 +194,14 @@ def test_negative_curvature_is_noted():
     loop = RelativeWorkingSet(A + A.T, lower, upper, R, gradient, True)
     loop.improve(1e-3, 100)
     assert loop.most_negative_curvature < 0
+
+
+@pytest.mark.parametrize("simplex", [False, True])
+def test_pairs_of_many_classes_are_not_all_looked_at_again(simplex):
+    m, k = 120, 40
+    problem = working_set(np.random.default_rng(0), m, k, simplex=simplex)
+    loop = RelativeWorkingSet(*problem, True)
+    steps = loop.improve(1e-3, 4000)
+    assert steps < 4000  # to the end, where few pairs are left to exchange and all used to be looked at
+    # the first look for a cycle, and what steps go over, all rows of a class a few times
+    assert loop.visits < k**3 + k**2 * m + 20 * m * steps

@@ -275,3 +275,13 @@ def test_what_cannot_be_solved_so_is_refused():
         MulticategorySVC(solver="block_descent").fit(X, labels)
     with pytest.raises(TypeError, match="methods solve and accepts, got 3"):
         MulticategorySVC(solver=3).fit(X, labels)
+
+
+def test_certificates_of_many_classes_are_counted():
+    """Splitting took four times as long as the interior point, and was tried first."""
+    rng = np.random.default_rng(1)
+    labels = np.concatenate([np.arange(100), rng.integers(0, 100, 99)])
+    X = 0.7 * rng.normal(size=(100, 5))[labels] + rng.normal(size=(199, 5))
+    model = MulticategorySVC(C=100.0, loss="lee", kernel="linear", tol=1e-3).fit(X, labels)
+    assert model.converged_
+    assert "splitting" not in {row.method for row in model.trace_}

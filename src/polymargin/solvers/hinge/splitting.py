@@ -69,8 +69,8 @@ class SplittingSettings:
     factor_cost, completion_cost : operations of products that the factorisation of a matrix takes, and its inverse
         after it, as multiples of its size cubed.
     look_steps : steps that the products in double precision of a certificate take as long as.
-    look_entries, look_factors : of a certificate, entries visited per class and example, sorted ones above all, and
-        operations of factorisations as a multiple of the classes cubed: many classes make both its greater part.
+    look_entries, look_factors : of a certificate, entries visited per class and example, sorted ones above all,
+        and operations of factorisations as a multiple of the classes cubed: of many classes both are most of it.
     step_calls, look_calls : calls of a step, and of a certificate.
     leaps : of Newton's method on the faces that the state tells.
     """
