@@ -337,9 +337,12 @@ class Policy:
     def _stages_on_matrix(self, state: State, most: float = inf, rival: float = inf) -> Iterator[Stage]:
         """Name methods on the kernel matrix until the tolerance is reached, or so much work is done.
 
-        They are left as soon as what is still to do takes longer than a rival.
+        They are left as soon as what is still to do takes longer than a rival, and where splitting has given up:
+        behind it the interior point on the matrix took many times what it had been expected to.
         """
         while state.work < most and not (self._has_pace(state) and self._work_to_go(state) > rival):
+            if rival < inf and state.has_run(Splitting.name) and not state.is_within:
+                return
             stage = self._polish(state) if state.is_within else self._stage_on_matrix(state)
             if stage is None:
                 return

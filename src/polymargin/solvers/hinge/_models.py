@@ -50,7 +50,7 @@ class Model:
     """Rows in memory: features with a column of ones, slots."""
 
     def __init__(self, problem: HingeProblem, features: Any):
-        features = features_of(problem) if features is None else features
+        features = _without_zeros(features_of(problem) if features is None else features)
         self.problem = problem
         self.slots = slots_of(problem.losses)
         self.unknowns = Unknowns(problem, problem.losses.n_classes, features.shape[1], self.slots.atoms)
@@ -286,6 +286,18 @@ class PartitionedModel:
 
 def _product_of(gap: float, primal: float, slots: float) -> float:
     return gap * max(1.0, abs(primal)) / slots
+
+
+def _without_zeros(features: Any) -> Any:
+    """Return the features that are not zero in every row, where they are many: their square is what they cost.
+
+    The others have no weight in any solution, and no part in any score.
+    """
+    p = features.shape[1]
+    if p < INTERIOR.many_features:
+        return features
+    seen = features.getnnz(axis=0) > 0 if sparse.issparse(features) else features.any(axis=0)
+    return features if seen.all() or not seen.any() else features[:, np.flatnonzero(seen)]
 
 
 def _keeps_products(features: Any) -> bool:

@@ -110,6 +110,14 @@ class BoxSlots(Slots):
         weights = np.bincount(cell, _harmonic(theta[part]), minlength=n_rows * n_atoms)
         return weights.astype(np.float64, copy=False).reshape(n_rows, n_atoms)
 
+    def cost(self, slack: Array, epigraph: Array) -> float:
+        """Return the hinges themselves, below their epigraph variables."""
+        return float(self.weight @ (epigraph - slack.min(axis=1)))
+
+    def complementarity(self, alpha: Array, slack: Array, epigraph: Array) -> float:
+        """Return what separates primal and dual objective: about half of the products."""
+        return float(np.vdot(alpha, slack) - self.weight @ slack.min(axis=1))
+
     def from_dual(self, dual: Array) -> Array:
         """Return the slots of a dual point of the problem."""
         used = dual[self.example, self.hinge]

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from polymargin._native.dense_system import DenseSystem
+from polymargin._native.hinge_blocks import HingeBlocks
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
@@ -263,11 +264,11 @@ def _predictor_corrector(
     # a block's part in the products is that of its weight: so weights are repetition on the central path too
     aim = mu * (system.reached(length) / mu) ** 3 if mu >= least_aim else least_aim
     length = system.correct(aim, tuning.refinements)
-    few_features = isinstance(system.blocks, SimplexBlocks) and system.Z.shape[1] <= tuning.few_features
-    for _ in range(0 if few_features else tuning.corrections):
+    corrections, hoped = _corrections(system, tuning)
+    for _ in range(corrections):
         if length > tuning.good_step:
             break
-        corrected = system.recentre(min(1.0, length + tuning.hoped), length + tuning.worth)
+        corrected = system.recentre(min(1.0, length + hoped), length + tuning.worth)
         if corrected is None:
             break
         length = corrected
@@ -276,3 +277,16 @@ def _predictor_corrector(
     length = system.blocks.trusted(min(1.0, fraction * length))
     system.advance(length)
     return length
+
+
+def _corrections(system: "NewtonSystem | DenseSystem", tuning: InteriorSettings) -> tuple[int, float]:
+    """Return how many centrality corrections are tried, and what each is to add to the step.
+
+    The longer a matrix takes beside them, the more of them pay.
+    """
+    n_features = system.Z.shape[1]
+    if isinstance(system.blocks, SimplexBlocks):
+        return (0 if n_features <= tuning.few_features else tuning.corrections), tuning.hoped
+    if n_features >= tuning.many_features and isinstance(system.blocks, HingeBlocks):
+        return tuning.many_corrections, tuning.far_hoped
+    return tuning.corrections, tuning.hoped

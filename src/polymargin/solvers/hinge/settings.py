@@ -11,6 +11,8 @@ class InteriorSettings:
     ----------
     corrections : centrality corrections (Gondzio, 1996) tried in an iteration whose step is shorter than
         `good_step`.
+    many_corrections, far_hoped, many_features : the same, and what one is to add, where hinges have at least so
+        many features: there a matrix takes much longer than a correction.
     good_step, hoped, worth : length of a step that needs no correction; what a correction is to add to it, and
         must add at least.
     least_product, largest_product : products of dual slot and slack are outliers below and above these multiples
@@ -50,6 +52,9 @@ class InteriorSettings:
     """
 
     corrections: int = 2
+    many_corrections: int = 5
+    far_hoped: float = 0.3
+    many_features: int = 100
     good_step: float = 0.9
     hoped: float = 0.1
     worth: float = 0.01
