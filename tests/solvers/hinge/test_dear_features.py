@@ -27,7 +27,7 @@ def problem_of(n, p, C=100.0, features=lambda X: X):
     return HingeProblem(FeatureGram(features(X)), lee_lin_wahba(labels, upper))
 
 
-@pytest.mark.parametrize("n, p", [(40, 3), (20, 30)], ids=["compiled", "numpy"])
+@pytest.mark.parametrize(("n", "p"), [(40, 3), (20, 30)], ids=["compiled", "numpy"])
 def test_objectives_are_those_of_the_hinges(n, p):
     """At zero the hinges are known; epigraph variables begin far above them."""
     problem = problem_of(n, p)
