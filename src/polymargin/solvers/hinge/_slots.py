@@ -247,5 +247,10 @@ def _unique_up_to_sign(directions: Array) -> tuple[Array, NDArray[np.intp]]:
     k = directions.shape[-1]
     flat = directions.reshape(-1, k)
     leading = np.take_along_axis(flat, (flat != 0).argmax(axis=1)[:, None], axis=1)
-    atoms, places = np.unique(flat * np.where(leading < 0, -1.0, 1.0), axis=0, return_inverse=True)
-    return atoms, places.reshape(directions.shape[:2])
+    signed = np.where(leading < 0, -1.0, 1.0) * flat + 0.0  # 0.0 takes the sign off zeros
+    # most rows of a large table are equal, and sorting compares equal ones to their ends: so they are hashed first
+    number: dict[bytes, int] = {}
+    numbers = [number.setdefault(row.tobytes(), len(number)) for row in signed]
+    different = np.frombuffer(b"".join(number), dtype=signed.dtype).reshape(-1, k)
+    atoms, order = np.unique(different, axis=0, return_inverse=True)
+    return atoms, order.reshape(-1)[numbers].reshape(directions.shape[:2])
