@@ -181,10 +181,13 @@ def sweep_dense(
     double tau, double[:, ::1] dual, double[:, ::1] W, double[::1] shift, double[::1] loss, double[::1] slack,
     int[::1] calm, int[::1] wake, int epoch, double[:, ::1] scratch,
 ):
-    """Visit the blocks `order` of a problem with dense features; `scratch` is (3, k)."""
+    """Visit the blocks `order` of a problem with dense features; `scratch` is (3, k).
+
+    Return how often a row was added to the weights of a class.
+    """
     cdef Rules rules = Rules(offset, coupling, simplex, centred)
-    cdef int t, p, i, j, moved = 0, changed, k = dual.shape[1]
-    cdef Py_ssize_t d, n_features = X.shape[1]
+    cdef int t, p, i, j, changed, k = dual.shape[1]
+    cdef Py_ssize_t d, n_features = X.shape[1], added = 0
     cdef double* f = &scratch[0, 0]
     cdef double* change = &scratch[1, 0]
     cdef double* w
@@ -211,10 +214,10 @@ def sweep_dense(
             _rest(changed, epoch, &calm[p], &wake[p])
             if not changed:
                 continue
-            moved += 1
             for j in range(k):
                 if change[j] != 0.0:
                     total = change[j]
+                    added += 1
                     w = &W[j, 0]
                     if floating is double:
                         accumulate(w, total, x, n_features)
@@ -222,7 +225,7 @@ def sweep_dense(
                         for d in range(n_features):
                             w[d] += total * x[d]
                     shift[j] += tau * total
-    return moved
+    return added
 
 
 cdef inline void _score(
@@ -279,10 +282,14 @@ def sweep_sparse(
     double[::1] shift, double[::1] loss, double[::1] slack, int[::1] calm, int[::1] wake, int epoch,
     double[:, ::1] scratch,
 ):
-    """Visit the blocks `order` of a problem with features in compressed rows; `scratch` is (3, k)."""
+    """Visit the blocks `order` of a problem with features in compressed rows; `scratch` is (3, k).
+
+    Return how often a row was added to the weights of a class: to those of all classes if to one.
+    """
     cdef Rules rules = Rules(offset, coupling, simplex, centred)
-    cdef int t, p, i, j, moved = 0, changed, k = dual.shape[1]
+    cdef int t, p, i, j, changed, k = dual.shape[1]
     cdef index at, first, number
+    cdef Py_ssize_t added = 0
     cdef bint few
     cdef double* f = &scratch[0, 0]
     cdef double* change = &scratch[1, 0]
@@ -311,7 +318,7 @@ def sweep_sparse(
             _rest(changed, epoch, &calm[p], &wake[p])
             if not changed:
                 continue
-            moved += 1
+            added += k
             if few:
                 _change(&values[first], &columns[first], number, &W[0, 0], k, change)
             else:
@@ -322,4 +329,4 @@ def sweep_sparse(
                         w[j] += x * change[j]
             for j in range(k):
                 shift[j] += tau * change[j]
-    return moved
+    return added

@@ -258,7 +258,7 @@ class Policy:
         tuning = self.block_descent
         features = as_features(problem.gram, "The policy of features").features
         calls = self.rates.seconds("call", tuning.start_calls + self.descent_sweeps * tuning.epoch_calls)
-        epoch = self.rates.work(operations_per_epoch(features, problem.losses.n_classes, tuning))
+        epoch = self.rates.work(operations_per_epoch(features, problem.losses, tuning))
         predicted = calls + self.descent_sweeps * epoch
         if others and (predicted < rival or not self._is_small(problem)):
             yield Stage(BlockDescent(tuning=tuning), predicted, self.descent_share * rival)

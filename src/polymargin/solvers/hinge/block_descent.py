@@ -33,8 +33,10 @@ class DescentSettings:
         rounding can be left.
     closer : part of a gap that did not suffice at which the next certificate is drawn up.
     start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
-    step_cost : operations of the compiled loop that a visit takes per class, whatever the row.
-    entry_cost, entry_class_cost : of a stored entry of a sparse row, and of every class there.
+    step_cost : operations of the compiled loop that a visit takes per class, whatever the row, for losses that see
+        single scores and for others.
+    entry_cost, row_cost : of a product of a stored entry of a sparse row, and of an entry of a dense one, which is
+        at hand.
     """
 
     burst: float = 2e8
@@ -48,21 +50,34 @@ class DescentSettings:
     closer: float = 0.7
     start_calls: int = 700
     epoch_calls: int = 25
-    step_cost: float = 15.0
-    entry_cost: float = 4.0
-    entry_class_cost: float = 0.5
+    step_cost: tuple[float, float] = (15.0, 7.0)
+    entry_cost: float = 0.18
+    row_cost: float = 0.4
 
 
 DEFAULTS = DescentSettings()
 
 
-def operations_per_epoch(features: Any, n_classes: int, tuning: DescentSettings) -> Operations:
-    """Return the operations of one visit of every row; those of dense rows run without a stop."""
+def operations_per_epoch(features: Any, losses: Losses, tuning: DescentSettings) -> Operations:
+    """Return the operations of an epoch that visits every row and changes the weights of every class."""
+    n, k = features.shape[0], losses.n_classes
+    visits, additions = operations_of_visit(features, losses, tuning), operations_of_addition(features, tuning)
+    return {kind: n * (number + k * additions.get(kind, 0.0)) for kind, number in visits.items()}
+
+
+def operations_of_visit(features: Any, losses: Losses, tuning: DescentSettings) -> Operations:
+    """Return the operations of a visit, in the mean: the scores of a row, and its step."""
+    k, to_add = losses.n_classes, operations_of_addition(features, tuning)
+    step = tuning.step_cost[0 if losses.sees_single_scores else 1]
+    return {"sweep": k * (step + to_add.get("sweep", 0.0)), "stream": k * to_add.get("stream", 0.0)}
+
+
+def operations_of_addition(features: Any, tuning: DescentSettings) -> Operations:
+    """Return the operations of adding a row to the weights of a class, as steps do that change its variable."""
     n, p = features.shape
-    steps = tuning.step_cost * n * n_classes
     if sparse.issparse(features):
-        return {"sweep": steps + features.nnz * (tuning.entry_cost + tuning.entry_class_cost * n_classes)}
-    return {"sweep": steps, "stream": 2.0 * n * p * n_classes}
+        return {"sweep": tuning.entry_cost * features.nnz / n}
+    return {"stream": tuning.row_cost * p}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +214,8 @@ class _Descent:
         self.scratch = np.empty((3, losses.n_classes))
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
-        of_all = operations_per_epoch(gram.features, losses.n_classes, tuning)
-        self.work_per_visit = RATES.work(of_all) / gram.n
+        self.work_per_visit = RATES.work(operations_of_visit(gram.features, losses, tuning))
+        self.work_per_addition = RATES.work(operations_of_addition(gram.features, tuning))
         self.calls = tuning.epoch_calls
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
 
@@ -211,12 +226,12 @@ class _Descent:
         example, label, bound, *rules = self.tables
         for first in range(0, len(awake), self.burst):
             visited = awake[first : first + self.burst]
-            self.sweep(
+            added = self.sweep(
                 *self.features, self.squares, visited, example, label, bound, *rules,
                 self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
                 self.scratch,
             )  # fmt: skip
-            progress.work += self.work_per_visit * len(visited)
+            progress.work += self.work_per_visit * len(visited) + self.work_per_addition * added
             if first + self.burst < len(awake) and progress.out_of_time():
                 break
         progress.count("call", self.calls)
