@@ -6,8 +6,8 @@ import pytest
 from polymargin._native.skinny import available
 from polymargin._native.splitting import reflect, relax
 from polymargin.solvers.contract import Progress, Settings
-from polymargin.solvers.hinge import splitting
-from polymargin.solvers.hinge.splitting import Columns, Inverse, SplittingSettings
+from polymargin.solvers.hinge import inverses
+from polymargin.solvers.hinge.inverses import Columns, Inverse, InverseSettings
 
 needs_avx2 = pytest.mark.skipif(not available(), reason="the processor has no AVX2")
 SHAPES = [(1, 2), (7, 3), (50, 9), (61, 10), (40, 17), (33, 26), (20, 41)]
@@ -66,11 +66,11 @@ def test_relaxation(n, k, dtype, fit_intercept):
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
 @pytest.mark.parametrize("k", [1, 7, 8, 9, 17, 40])
 def test_solutions_by_blocks(n, k, dtype, compiled, monkeypatch):
-    monkeypatch.setattr(splitting, "available", lambda: compiled)
+    monkeypatch.setattr(inverses, "available", lambda: compiled)
     rng = np.random.default_rng(n + k)
     A = rng.normal(size=(n, n + 20))
     matrix, V = A @ A.T / n + 0.5 * np.eye(n), rng.normal(size=(n, k))
-    inverse = Inverse(matrix.astype(dtype), SplittingSettings(at_once=0, block_operations=0.0))
+    inverse = Inverse(matrix.astype(dtype), InverseSettings(at_once=0, block_operations=0.0))
     assert inverse.prepare(Progress(Settings()))
     assert not inverse.is_complete
-    np.testing.assert_allclose(inverse @ V, np.linalg.solve(matrix, V), atol=1e3 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(inverse.solved(V), np.linalg.solve(matrix, V), atol=1e3 * np.finfo(dtype).eps)

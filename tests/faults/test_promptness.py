@@ -53,6 +53,7 @@ TIMED = {
        for loss in ("lee", "weston", "crammer", "mmr", "logistic") for kernel in ("rbf", "linear")},
     **{method: (MulticategorySVC(solver=method, **HARD), TALL) for method in KERNEL_METHODS},
     **{method: (MulticategorySVC(solver=method, kernel="linear", **HARD), TALL) for method in LINEAR_METHODS},
+    "splitting, features": (MulticategorySVC(solver="splitting", kernel="linear", **HARD), TALL),
     "laplacian": (MulticategorySVC(kernel="laplacian", **HARD), TALL),
     "small cache": (MulticategorySVC(cache_size=5.0, **HARD), TALL),
     "landmarks": (MulticategorySVC(landmarks=400, random_state=0, **HARD), TALL),

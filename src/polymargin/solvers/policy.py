@@ -10,6 +10,7 @@ expected to take less, or no more than was done already, has its turn.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf, log
 from typing import Any
 
@@ -49,14 +50,22 @@ from polymargin.solvers.hinge.kernel_interior import (
 )
 from polymargin.solvers.hinge.kernel_point import whole_matrix
 from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
-from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings, operations_to_split
+from polymargin.solvers.hinge.splitting import (
+    SplitSize,
+    Splitting,
+    SplittingSettings,
+    operations_to_split,
+    size_of,
+)
 from polymargin.solvers.hinge.state import Stage, State
 from polymargin.solvers.stagnation import Stagnation
 
 ON_MATRIX: dict[str, type] = {
     method.name: method for method in (Decomposition, ActiveSet, Splitting, KernelInteriorPoint)
 }
-ON_FEATURES: dict[str, type] = {method.name: method for method in (InteriorPoint, FeatureNewton, BlockDescent)}
+ON_FEATURES: dict[str, type] = {
+    method.name: method for method in (InteriorPoint, FeatureNewton, BlockDescent, Splitting)
+}
 METHODS: dict[str, type] = ON_MATRIX | ON_FEATURES | {GeneralNewton.name: GeneralNewton}
 """The methods that users may name."""
 
@@ -78,8 +87,8 @@ class Policy:
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
     descent_sweeps, descent_share : sweeps that block descent is expected to need on easy problems; the part of the
-        work of the cheapest other method that it is given, if it does not notice sooner that the rest would take
-        longer than that method.
+        work of the cheapest other method that it is given, for losses that see single scores and for others, if it
+        does not notice sooner that the rest would take half of that.
     working_set_passes : passes of the decomposition's steps over the kernel matrix, per class, for losses that see
         single scores and for others.
     newton_preconditioners, newton_answers, newton_images, newton_products : preconditioners that the proximal
@@ -131,7 +140,7 @@ class Policy:
     interior_unknowns: int = 1000
     interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
-    descent_share: float = 2.0
+    descent_share: tuple[float, float] = (0.6, 2.0)
     working_set_passes: tuple[float, float] = (30.0, 8.0)
     pair_passes: float = 200.0
     newton_preconditioners: float = 15.0
@@ -192,7 +201,7 @@ class Policy:
         """Name one method after the other, each by what those before it have left in `state`."""
         problem = state.problem
         if chosen is not None:
-            yield Stage(chosen, on_matrix=chosen.name in ON_MATRIX)
+            yield Stage(chosen, on_matrix=_needs_matrix(chosen))
         elif Decomposition().accepts(problem) is True and self._is_small(problem):
             yield from self._turns(state, self._small_routes(problem, state.tol))
             yield from self._stages_on_matrix(state)
@@ -261,7 +270,8 @@ class Policy:
         epoch = self.rates.work(operations_per_epoch(features, problem.losses, tuning))
         predicted = calls + self.descent_sweeps * epoch
         if others and (predicted < rival or not self._is_small(problem)):
-            yield Stage(BlockDescent(tuning=tuning), predicted, self.descent_share * rival)
+            share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
+            yield Stage(BlockDescent(tuning=tuning), predicted, share * rival)
 
     def _work_on_matrix(self, problem: HingeProblem, tol: float) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
@@ -270,10 +280,16 @@ class Policy:
         if not problem.losses.sees_single_scores or n * (k - 1) <= self.root_unknowns:
             return gram + self.tail * self._passes(problem)
         interior = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
-        return gram + self.tail * min(interior, self._work_of_splitting(problem, tol))
+        return gram + self.tail * min(interior, self._work_of_splitting(SplitSize(n, k), tol))
 
     def _by_work(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
-        return sorted(self._candidates(problem, tol), key=lambda stage: stage.predicted or 0.0)
+        """Return the candidates, the cheapest first; splitting, which knows its pace, has the patience for two."""
+        stages = sorted(self._candidates(problem, tol), key=lambda stage: stage.predicted or 0.0)
+        for at, (stage, following) in enumerate(pairwise(stages)):
+            if stage.method.name == Splitting.name:
+                budget = max(stage.budget or 0.0, self.patience * (following.predicted or 0.0))
+                stages[at] = replace(stage, budget=budget)
+        return stages
 
     def _candidates(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the features, with their work."""
@@ -286,7 +302,11 @@ class Policy:
             iterations = self.interior_iterations[0 if single else 1]
             work = digits**self.interior_growth * iterations * self._interior_iteration(problem, p + 1)
             found.append((InteriorPoint(tuning=self.interior_point), work))
-        if n <= self.gram_rows:
+        to_split = Splitting(self.splitting)
+        can_split = p <= self.newton_features and to_split.accepts(problem) is True
+        if can_split:
+            found.append((to_split, self._work_of_splitting(size_of(problem), tol)))
+        if n <= self.gram_rows and (self._is_small(problem) or not can_split):
             found.append((Decomposition(self.decomposition), self._work_on_matrix(problem, tol)))
         if p <= min(n, self.newton_features):
             work = digits**self.newton_growth * self._newton_work(problem)
@@ -309,7 +329,7 @@ class Policy:
 
     def _stage(self, method: Solver, work: float) -> Stage:
         """Return a method with its budget; what the decomposition takes is not known well enough for patience."""
-        on_matrix = method.name in ON_MATRIX
+        on_matrix = _needs_matrix(method)
         patience = {InteriorPoint.name: self.interior_patience, FeatureNewton.name: self.newton_patience}.get(
             method.name, self.patience
         )
@@ -423,7 +443,7 @@ class Policy:
         if state.has_run(Splitting.name) or not state.trail or not self._is_large_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
-        predicted = self._work_of_splitting(state.problem, state.tol)
+        predicted = self._work_of_splitting(SplitSize(n, k), state.tol)
         if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
@@ -436,9 +456,8 @@ class Policy:
         others = self.rates.work(operations_to_solve(n, k, self.kernel_interior)) if state.tol > self.fine else 0.0
         return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, others))
 
-    def _work_of_splitting(self, problem: HingeProblem, tol: float) -> float:
-        n, k = problem.losses.n_examples, problem.losses.n_classes
-        return sum(map(self.rates.work, operations_to_split(n, k, tol, self.splitting)))
+    def _work_of_splitting(self, size: SplitSize, tol: float) -> float:
+        return sum(map(self.rates.work, operations_to_split(size, tol, self.splitting)))
 
     def _interior(self, state: State) -> Stage | None:
         """Return an interior point, once, if it takes no more than the work so far or to come, or all is stuck."""
@@ -490,6 +509,11 @@ class Policy:
 
 POLICY = Policy()
 """What every fit goes by."""
+
+
+def _needs_matrix(method: Solver) -> bool:
+    """Tell whether a method works on the kernel matrix alone, so that that of features is formed for it."""
+    return method.name in ON_MATRIX and method.name not in ON_FEATURES
 
 
 def _shape(problem: HingeProblem) -> tuple[int, int, int]:

@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from polymargin.gram import DenseGram, Kernel
+from polymargin import MulticategorySVC
+from polymargin._native.skinny import available
+from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Progress, Settings, Status
-from polymargin.solvers.hinge import splitting
+from polymargin.solvers.hinge import inverses, splitting
 from polymargin.solvers.hinge.decomposition import DecompositionSettings
+from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, InverseSettings
 from polymargin.solvers.hinge.portfolio import Portfolio
-from polymargin.solvers.hinge.splitting import Inverse, Splitting, SplittingSettings
+from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings
 from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
@@ -170,7 +174,7 @@ def test_single_precision_does_not_end_it_where_variables_are_large(seed):
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("at_once", [0, 1000])
 def test_the_inverse(precision, at_once):
-    tuning = SplittingSettings(at_once=at_once, block_operations=64 * 230**2)
+    tuning = InverseSettings(at_once=at_once, block_operations=64 * 230**2)
     A = np.random.default_rng(0).normal(size=(230, 300))
     matrix = A @ A.T / 300
     V = np.random.default_rng(1).normal(size=(230, 7))
@@ -178,17 +182,17 @@ def test_the_inverse(precision, at_once):
     assert inverse.prepare(progress)
     assert inverse.is_complete == (at_once > 0)
     rounding = 1e3 * np.finfo(precision).eps * np.abs(np.linalg.inv(matrix)).max() * np.abs(V).max()
-    np.testing.assert_allclose(inverse @ V, np.linalg.solve(matrix, V), atol=rounding)
+    np.testing.assert_allclose(inverse.solved(V), np.linalg.solve(matrix, V), atol=rounding)
     if not at_once:
         assert inverse.complete(progress)
-    np.testing.assert_allclose(inverse @ V, np.linalg.solve(matrix, V), atol=rounding)
+    np.testing.assert_allclose(inverse.solved(V), np.linalg.solve(matrix, V), atol=rounding)
     np.testing.assert_array_equal(inverse.matrix, inverse.matrix.T)
 
 
 @pytest.mark.parametrize("inverted_from", [0.0, np.inf])
 def test_the_factor_serves_as_the_inverse_does(inverted_from):
     problem = problem_of(2, 200, 5, 10.0)
-    tuning = SplittingSettings(at_once=0, inverted_from=inverted_from)
+    tuning = SplittingSettings(inverse=InverseSettings(at_once=0), inverted_from=inverted_from)
     solution = Splitting(tuning).solve(problem, Settings(tol=1e-6), start=rough_point(problem))
     assert solution.status is Status.SOLVED
     assert solution.certificate.primal == pytest.approx(hinge_optimum(problem), rel=1e-5)
@@ -199,7 +203,7 @@ def test_the_factor_serves_as_the_inverse_does(inverted_from):
 def test_a_stopped_solution_is_feasible(limits, at_once):
     problem = problem_of(2, 200, 5, 10.0)
     start = rough_point(problem)
-    splitting = Splitting(SplittingSettings(at_once=at_once))
+    splitting = Splitting(SplittingSettings(inverse=InverseSettings(at_once=at_once)))
     solution = splitting.solve(problem, Settings(tol=1e-9, **limits), start=start)
     assert solution.status in (Status.MAX_ITER, Status.TIME_LIMIT)
     assert solution.certificate.infeasibility <= 1e-9
@@ -241,3 +245,120 @@ def test_where_it_fails_the_point_at_hand_is_kept():
     solution = Portfolio(policy=policy).solve(problem, Settings(tol=1e-3))
     assert "splitting" in [row.method for row in solution.trace]
     assert solution.status is Status.SOLVED
+
+
+def on_features(seed, n, p, k, C, *, fit_intercept=True, form=np.asarray):
+    rng = np.random.default_rng(seed)
+    X, y = blobs(rng, n, p, k, spread=1.0)
+    costs = random_costs(rng, k)[y] * rng.uniform(0.2, 2.0, (n, 1))
+    return HingeProblem(FeatureGram(form(X)), lee_lin_wahba(y, C * costs), fit_intercept)
+
+
+FORMS = {"dense": np.asarray, "sparse": sparse.csr_matrix, "single": lambda X: X.astype(np.float32)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_on_features_it_agrees_with_a_general_solver(C, fit_intercept, form):
+    problem = on_features(0, 90, 5, 4, C, fit_intercept=fit_intercept, form=FORMS[form])
+    solution = Splitting().solve(problem, Settings(tol=1e-5))
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.gap == pytest.approx(problem.certify(solution.point).gap, abs=1e-9)
+    X = problem.gram.features.toarray() if form == "sparse" else problem.gram.features.astype(np.float64)
+    optimum = hinge_optimum(HingeProblem(DenseGram(X @ X.T), problem.losses, fit_intercept))
+    assert solution.certificate.dual <= optimum * (1 + 1e-7)
+    assert solution.certificate.primal == pytest.approx(optimum, rel=2e-5)
+
+
+def test_on_features_steps_are_those_on_their_matrix():
+    problem = on_features(1, 80, 6, 5, 1.0)
+    X = problem.gram.features
+    whole = HingeProblem(DenseGram(X @ X.T), problem.losses)
+    start = HingePoint(np.zeros((80, 5)), np.zeros(5))
+    states = []
+    for form in (problem, whole):
+        iterate = splitting._SplittingIterate(form, start, 0.5, splitting.DEFAULTS)
+        assert iterate.prepare(Progress(Settings()))
+        assert iterate.advance(12, Progress(Settings()))
+        states.append(iterate.t)
+    np.testing.assert_allclose(*states, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("k", [1, 7, 9, 20])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_the_inverse_of_features(k, compiled, repeated, monkeypatch):
+    """Features of which some are others once more have directions without a part."""
+    monkeypatch.setattr(inverses, "available", lambda: compiled and available())
+    rng = np.random.default_rng(k)
+    X, V, rho = rng.normal(size=(60, 8)), rng.normal(size=(60, k)), 0.7
+    X = np.hstack([X, X[:, :3], np.zeros((60, 1))]) if repeated else X
+    inverse = FeatureInverse(X, rho)
+    assert inverse.prepare(Progress(Settings()))
+    assert len(inverse.values) == 8
+    for _ in range(2):
+        exact = np.linalg.solve(X @ X.T + rho * np.eye(60), V)
+        np.testing.assert_allclose(inverse.solved(V), exact, atol=1e-10)
+        columns = Columns(60, k, np.float32)
+        columns.take(V)
+        inverse.apply(columns)
+        np.testing.assert_allclose(columns.answer[:, :k], exact, atol=1e-4)
+        rho = inverse.rho = 0.1
+
+
+def test_steps_stay_exact_where_eigenvalues_lie_far_apart():
+    """Corrections by products in single precision would grow from certificate to certificate."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 300)
+    X = rng.normal(size=(300, 40)) + 30.0 * rng.normal(size=300)[:, None] + rng.normal(size=(4, 40))[y]
+    problem = HingeProblem(FeatureGram(X), lee_lin_wahba(y, 100.0 * (1.0 - np.eye(4))[y]))
+    start = HingePoint(np.zeros((300, 4)), np.zeros(4))
+    unit = splitting.unit_of(problem.gram)
+    iterate = splitting._SplittingIterate(problem, start, 1e-6 * unit, splitting.DEFAULTS)
+    assert iterate.prepare(Progress(Settings()))
+    for _ in range(10):
+        assert iterate.advance(30, Progress(Settings()))
+        iterate.certified()
+        missing = iterate.rho * (iterate.v - iterate.x) - problem.gram.matmul(iterate.x)
+        missing -= missing.mean(axis=0)
+        assert np.abs(missing).max() <= 1e-6 * np.abs(problem.gram.matmul(np.abs(iterate.x))).max()
+
+
+def test_on_features_rho_follows_the_ratio_on_all_rows():
+    problem = on_features(2, 400, 20, 4, 10.0)
+    start = HingePoint(np.zeros((400, 4)), np.zeros(4))
+    iterate = splitting._SplittingIterate(
+        problem, start, 1e3 * splitting.unit_of(problem.gram), splitting.DEFAULTS
+    )
+    assert iterate.prepare(Progress(Settings()))
+    assert iterate.advance(30, Progress(Settings()))
+    iterate.certified()
+    z, margins, rho = np.clip(iterate.t, 0.0, iterate.upper), iterate.rho * iterate.t, iterate.rho
+    margins -= rho * z
+    assert iterate.improve_rho()
+    assert iterate.rho < 0.5 * rho
+    np.testing.assert_allclose(np.clip(iterate.t, 0.0, iterate.upper), z, atol=1e-12)
+    np.testing.assert_allclose(iterate.rho * (iterate.t - z), margins, rtol=1e-9, atol=1e-9)
+    whole = HingeProblem(DenseGram(problem.gram.block(np.arange(400))), problem.losses)
+    fixed = splitting._SplittingIterate(whole, start, rho, splitting.DEFAULTS)
+    assert fixed.prepare(Progress(Settings()))
+    assert not fixed.improve_rho()
+
+
+def test_features_that_are_too_many_are_refused():
+    with pytest.raises(ValueError, match="fewer than half the rows, not 60 of 100"):
+        Portfolio("splitting").solve(on_features(0, 100, 60, 3, 1.0), Settings())
+    few = Splitting(SplittingSettings(most_entries=100.0))
+    assert few.accepts(on_features(0, 100, 10, 3, 1.0)) == "features must have at most 100 entries, not 100 x 10."
+
+
+def test_the_policy_names_it_for_features():
+    rng = np.random.default_rng(0)
+    y = np.arange(1200) % 8
+    X = 0.1 * (rng.normal(size=(1200, 300)) @ rng.normal(size=(300, 300)) + 3.0 * rng.normal(size=(8, 300))[y])
+    model = MulticategorySVC(kernel="linear", tol=1e-3).fit(X, y)
+    assert [row.method for row in model.trace_] == ["block_descent", "splitting"]
+    assert model.certificate_.gap <= 1e-3
+    other = MulticategorySVC(kernel="linear", tol=1e-5, solver="interior_point").fit(X, y)
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-3)

@@ -6,6 +6,9 @@ from polymargin.gram import DenseGram
 from polymargin.problems.hinge import HingeProblem
 from polymargin.solvers.contract import Accepted, accepts_kinds
 
+SINGLE_SCORES = "its hinges must see single scores, as those of loss='lee' do."
+"""The reason of methods that class by class go their own way."""
+
 
 def accepts_compiled(problem: Any) -> Accepted:
     """Ask for losses that the compiled loops know."""
@@ -30,5 +33,5 @@ def accepts_single_scores(problem: Any) -> Accepted:
     if (is_hinge := accepts_kinds(problem, HingeProblem)) is not True:
         return is_hinge
     if not problem.losses.sees_single_scores:
-        return "its hinges must see single scores, as those of loss='lee' do."
+        return SINGLE_SCORES
     return accepts_kinds(problem.gram, DenseGram)

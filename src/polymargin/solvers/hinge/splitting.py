@@ -10,6 +10,8 @@ x costs one product with one matrix, the same for all classes: ``xP = rho (K + r
 that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
 ``rho (t - z)``. The matrix is in single precision, and only changes of v are multiplied by it: as they vanish, so
 do the errors. What these have come to is put right in double precision at every certificate.
+Of features that are fewer than half the rows the matrix is not formed: ``(K + rho I)^-1`` is that of a matrix of
+their number, and rho may change on the way.
 Both halves are certified for what they are worth: z, its class sums made equal, as a dual point, and -xP as
 coefficients of scores, of which no bounds are asked. At a large C the scores of z itself are much worse: an error
 of a free variable costs C times what it does to margins.
@@ -24,17 +26,18 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from polymargin._native.skinny import available, pack, register_width
-from polymargin._native.splitting import reflect, relax, sweep
-from polymargin.gram import DenseGram, as_dense, multiply_packed
+from polymargin._native.splitting import reflect, relax
+from polymargin.gram import DenseGram, FeatureGram, Gram, as_dense, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.effort import RATES, Operations
-from polymargin.solvers.hinge.acceptance import accepts_single_scores
+from polymargin.solvers.hinge.acceptance import SINGLE_SCORES, accepts_single_scores
 from polymargin.solvers.hinge.faces import FaceSettings, minimised
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.solvers.hinge.inverses import DEFAULTS as INVERSES
+from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, InverseSettings
 from polymargin.solvers.hinge.leaps import DEFAULTS as LEAPS
 from polymargin.solvers.hinge.leaps import Leaps, LeapSettings, Standing
 from polymargin.threads import large_products
@@ -58,11 +61,8 @@ class SplittingSettings:
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
     steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
-    at_once : size up to which a matrix is inverted at once, without a pause; larger ones are factorised first.
     inverted_from, slower : steps to come, times classes over rows, from which on the inverse pays; steps that one
         without it takes as long as.
-    block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and
-        the least and largest width of its block.
     rough : gap that the first steps reach.
     look_ahead : part of the steps expected to be left that is taken before the next certificate.
     ratios : of margins over variables to the kernel's scale, the least and the largest believed.
@@ -72,7 +72,14 @@ class SplittingSettings:
     look_entries, look_factors : of a certificate, entries visited per class and example, sorted ones above all,
         and operations of factorisations as a multiple of the classes cubed: of many classes both are most of it.
     step_calls, look_calls : calls of a step, and of a certificate.
-    leaps : of Newton's method on the faces that the state tells.
+    feature_steps, feature_steps_per_digit : the same as `steps` and `steps_per_digit` on features.
+    least_rows_per_feature : below which the matrix takes no more than features.
+    most_entries : of features, which are held twice in single precision.
+    changed : factor by which the ratio on all rows must tell another rho than that in use to change it.
+    step_entries, square_cost, eigen_cost : on features, operations of compiled loops that a step takes per class
+        and example; of products, per feature and entry; of factorisations, as a multiple of their number cubed.
+    inverse : of the inverse.
+    leaps : of Newton's method on the faces that the state tells, on the matrix.
     """
 
     relaxation: float = 1.9
@@ -93,11 +100,8 @@ class SplittingSettings:
     max_steps: int = 4000
     steps: int = 25
     steps_per_digit: int = 25
-    at_once: int = 2500
     inverted_from: float = 1.3
     slower: float = 1.15
-    block_operations: float = 2e10
-    block_widths: tuple[int, int] = (64, 400)
     rough: float = 0.1
     look_ahead: float = 0.9
     ratios: tuple[float, float] = (1e-6, 1e6)
@@ -108,45 +112,85 @@ class SplittingSettings:
     look_factors: float = 60.0
     step_calls: int = 5
     look_calls: int = 600
+    feature_steps: int = 0
+    feature_steps_per_digit: int = 100
+    least_rows_per_feature: int = 2
+    most_entries: float = 1e8
+    changed: float = 2.0
+    step_entries: float = 5.0
+    square_cost: float = 1.5
+    eigen_cost: float = 12.0
+    inverse: InverseSettings = INVERSES
     leaps: LeapSettings = LEAPS
 
-    def operations(self, n: int, k: int, steps: float) -> Operations:
+    def operations(self, size: "SplitSize", steps: float) -> Operations:
         """Return the operations of so many steps; the factorisation counts as none of them."""
-        return {"product": steps * float(n) ** 2 * k, "call": steps * self.step_calls}
+        loops = 0.0 if size.p is None else self.step_entries * size.n * size.k
+        return {"product": steps * size.entries * size.k, "sweep": steps * loops, "call": steps * self.step_calls}
 
-    def operations_of_steps(self, n: int, k: int, steps: float) -> list[Operations]:
+    def operations_of_steps(self, size: "SplitSize", steps: float) -> list[Operations]:
         """Return the operations of so many steps and of the certificates between them."""
         looks = steps / self.most_steps
-        look = self.operations_to_look(n, k)
-        return [self.operations(n, k, steps), {kind: looks * number for kind, number in look.items()}]
+        look = self.operations_to_look(size)
+        return [self.operations(size, steps), {kind: looks * number for kind, number in look.items()}]
 
-    def operations_to_look(self, n: int, k: int) -> Operations:
+    def operations_to_look(self, size: "SplitSize") -> Operations:
         """Return the operations of a certificate, and of what precedes it."""
         return {
-            "product": self.look_steps * float(n) ** 2 * k,
-            "entry": self.look_entries * n * k,
-            "factor": self.look_factors * float(k) ** 3,
+            "product": self.look_steps * size.entries * size.k,
+            "entry": self.look_entries * size.n * size.k,
+            "factor": self.look_factors * float(size.k) ** 3,
             "call": self.look_calls,
         }
 
-    def operations_to_factorise(self, n: int) -> Operations:
+    def operations_to_factorise(self, size: "SplitSize") -> Operations:
         """Return the operations of what precedes the first step."""
-        whole = self.completion_cost if n <= self.at_once else 0.0
-        return {"product": (self.factor_cost + whole) * float(n) ** 3}
+        if size.p is not None:
+            products = self.square_cost * 0.5 * size.entries * size.p
+            return {"product": products, "factor": self.eigen_cost * float(size.p) ** 3}
+        whole = self.completion_cost if size.n <= self.inverse.at_once else 0.0
+        return {"product": (self.factor_cost + whole) * float(size.n) ** 3}
 
-    def operations_to_complete(self, n: int) -> Operations:
+    def operations_to_complete(self, size: "SplitSize") -> Operations:
         """Return the operations of the inverse of a factor."""
-        return {"product": self.completion_cost * float(n) ** 3}
+        return {"product": self.completion_cost * float(size.n) ** 3}
 
 
 DEFAULTS = SplittingSettings()
 
 
-def operations_to_split(n: int, k: int, tol: float, tuning: SplittingSettings = DEFAULTS) -> list[Operations]:
+@dataclass(frozen=True, slots=True)
+class SplitSize:
+    """Examples, classes, and features; None where the matrix is at hand."""
+
+    n: int
+    k: int
+    p: int | None = None
+
+    @property
+    def entries(self) -> float:
+        """Numbers that a product with the matrix reads."""
+        return float(self.n) * (self.n if self.p is None else 2 * self.p)
+
+
+def size_of(problem: HingeProblem) -> SplitSize:
+    """Return the size of a problem as it is given: on features, or on the matrix."""
+    gram, losses = problem.gram, problem.losses
+    p = gram.features.shape[1] if isinstance(gram, FeatureGram) else None
+    return SplitSize(losses.n_examples, losses.n_classes, p)
+
+
+def operations_to_split(size: SplitSize, tol: float, tuning: SplittingSettings = DEFAULTS) -> list[Operations]:
     """Return the operations that a solution takes, about: factorisation, steps and certificates."""
-    steps = tuning.steps - tuning.steps_per_digit * float(np.log10(min(tol, tuning.rough)))
-    first = tuning.operations_to_factorise(n), tuning.operations_to_look(n, k)
-    return [*first, *tuning.operations_of_steps(n, k, steps)]
+    first, per_digit = tuning.steps, tuning.steps_per_digit
+    if size.p is not None:
+        first, per_digit = tuning.feature_steps, tuning.feature_steps_per_digit
+    steps = first - per_digit * float(np.log10(min(tol, tuning.rough)))
+    return [
+        tuning.operations_to_factorise(size),
+        tuning.operations_to_look(size),
+        *tuning.operations_of_steps(size, steps),
+    ]
 
 
 ROUNDING = 1e-9
@@ -157,7 +201,10 @@ CHANGED_BY_LEAPS = ("t", "margins", "guess", "intercept", "least", "R", "scores"
 
 
 class Splitting:
-    """Over-relaxed steps to a fixed point, for box losses that see single scores on a matrix held in memory."""
+    """Over-relaxed steps to a fixed point, for box losses that see single scores.
+
+    They go by a matrix held in memory, or by features that are fewer than half the rows.
+    """
 
     name = "splitting"
 
@@ -166,7 +213,19 @@ class Splitting:
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
+        if isinstance(getattr(problem, "gram", None), FeatureGram):
+            return self._accepts_features(problem)
         return accepts_single_scores(problem)
+
+    def _accepts_features(self, problem: HingeProblem) -> Accepted:
+        if not problem.losses.sees_single_scores:
+            return SINGLE_SCORES
+        (n, p), tuning = as_features(problem.gram, "Splitting").features.shape, self.tuning
+        if n < tuning.least_rows_per_feature * p:
+            return f"features must be fewer than half the rows, not {p} of {n} rows."
+        if float(n) * p > tuning.most_entries:
+            return f"features must have at most {tuning.most_entries:.0f} entries, not {n} x {p}."
+        return True
 
     def solve(
         self,
@@ -177,9 +236,9 @@ class Splitting:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` from the neighbourhood of `start`; stop where the rest would take too many steps."""
-        tuning, n, k = self.tuning, problem.losses.n_examples, problem.losses.n_classes
+        tuning, size = self.tuning, size_of(problem)
         with Progress(settings, observer, method=self.name) as progress:
-            point = start or HingePoint(problem.losses.resting_dual(), np.zeros(k))
+            point = start or HingePoint(problem.losses.resting_dual(), np.zeros(size.k))
             best = problem.certify(point)
             iterate = _SplittingIterate(problem, point, penalty_of(problem, progress, tuning), tuning)
             is_ready = progress.status is not Status.NUMERICAL_ERROR and iterate.prepare(progress)
@@ -188,27 +247,30 @@ class Splitting:
                 if not (is_ready and iterate.advance(steps, progress)):
                     break
                 candidate, certificate = iterate.certified()
-                progress.count_all(tuning.operations_to_look(n, k))
+                progress.count_all(tuning.operations_to_look(size))
                 progress.record(certificate.primal, certificate.dual)
                 if certificate.gap < best.gap:
                     point, best = candidate, certificate
                 if certificate.within(settings.tol):
                     break
                 to_go = looks.steps_to_go(iterate.steps, certificate.gap, settings.tol)
-                to_come = tuning.operations_of_steps(n, k, looks.steps_if_slower(settings.tol))
-                if leaps.pay(iterate, best.gap, settings.tol, sum(map(RATES.work, to_come))):
+                to_come = tuning.operations_of_steps(size, looks.steps_if_slower(settings.tol))
+                if size.p is None and leaps.pay(iterate, best.gap, settings.tol, sum(map(RATES.work, to_come))):
                     candidate, certificate = leaps.take(iterate, best.gap, progress, settings.tol)
                     if certificate.gap < best.gap:
                         point, best = candidate, certificate
                     if best.within(settings.tol):
                         break
-                work = RATES.work(tuning.operations(n, k, to_go))
+                work = RATES.work(tuning.operations(size, to_go))
                 is_too_much = settings.work is not None and progress.work + work > settings.work
-                if iterate.steps >= tuning.judged_after and (is_too_much or to_go > tuning.max_steps):
+                is_judged = iterate.steps - looks.began >= tuning.judged_after
+                if is_judged and (is_too_much or to_go > tuning.max_steps):
                     progress.status = Status.STALLED
                     break
                 if not iterate.hasten(to_go, progress):
                     break
+                if iterate.improve_rho():  # another pace
+                    looks = _Looks(certificate.gap, iterate.steps)
                 steps = int(np.clip(tuning.look_ahead * to_go, tuning.fewest_steps, tuning.most_steps))
             return progress.finish(point, best)
 
@@ -216,8 +278,8 @@ class Splitting:
 class _Looks:
     """What certificates tell of the pace."""
 
-    def __init__(self, gap: float) -> None:
-        self.found = [(0, gap)]
+    def __init__(self, gap: float, began: int = 0) -> None:
+        self.began, self.found = began, [(began, gap)]
 
     def steps_to_go(self, steps: int, gap: float, tol: float) -> float:
         """Return how many steps are left at the rate of the second half of the way."""
@@ -250,7 +312,8 @@ class _SplittingIterate:
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
         self.guess = self.intercept = start.intercept
         self.upper = np.ascontiguousarray(self.losses.upper)
-        self.rho, self.steps = rho, 0
+        self.size, self.unit = size_of(problem), unit_of(problem.gram)
+        self.rho, self.steps, self.changes = rho, 0, 0
         self.dual, self.R = start.dual, problem.model(start)
         self.dual_scores = self.scores = problem.gram.matmul(self.R)
         self.least, self.highest = np.inf, -np.inf
@@ -260,42 +323,61 @@ class _SplittingIterate:
 
     def prepare(self, progress: Progress) -> bool:
         """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
-        matrix: NDArray[Any] = as_dense(self.problem.gram, "Splitting").matrix.astype(np.float32)
-        matrix[np.diag_indices_from(matrix)] += self.rho
-        n, k = self.t.shape
+        progress.count_all(self.tuning.operations_to_factorise(self.size))
         try:
-            progress.count_all(self.tuning.operations_to_factorise(n))
-            self.inverse = Inverse(matrix, self.tuning)
-            with large_products(matrix.size):
+            self.inverse = _inverse(self.problem.gram, self.rho, self.tuning.inverse)
+            with large_products(self.size.entries):
                 is_ready = self.inverse.prepare(progress)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
             return False
-        if not is_ready:
-            return False
+        if is_ready:
+            self._begin()
+        return is_ready
+
+    def _begin(self) -> None:
+        """Find what the rest makes of the state with this rho."""
+        n, k = self.t.shape
         ones = np.ones((n if self.problem.fit_intercept else 0, 1))
-        self.of_ones = np.ascontiguousarray(self._solved(ones)[:, 0]) if len(ones) else np.empty(0)
-        self.columns = Columns(n, k - 1, matrix.dtype)
+        self.of_ones = np.ascontiguousarray(self.inverse.solved(ones)[:, 0]) if len(ones) else np.empty(0)
+        self.columns = Columns(n, k - 1, np.float32)
+        self.v[:] = 0.0
         reflect(self.t, self.upper, self.v, self.mean, self.columns.right, self.columns.panel)
-        self.x = self._summing_to_zero(self.rho * self._solved(self.v))
+        self.x = self._summing_to_zero(self.rho * self.inverse.solved(self.v))
         self._put_right(self.problem.gram.matmul(self.x))
+
+    def improve_rho(self) -> bool:
+        """Take the rho that the ratio on all rows tells; False where it stays, or a change would cost too much.
+
+        Few rows are easier to tell apart than many: at a large C the rho found on a part of them is far too large.
+        """
+        inverse, tuning = self.inverse, self.tuning
+        if not isinstance(inverse, FeatureInverse) or self.changes == tuning.max_pilots:
+            return False
+        rho = rho_of(self.ratio() / self.unit, tuning) * self.unit
+        if max(rho / self.rho, self.rho / rho) <= tuning.changed:
+            return False
+        z = np.clip(self.t, 0.0, self.upper)
+        self.t = np.ascontiguousarray(z + self.rho / rho * (self.t - z))
+        self.rho = inverse.rho = rho
+        self.changes += 1
+        self._begin()
         return True
 
     def hasten(self, steps: float, progress: Progress) -> bool:
         """Make the steps faster where so many are to come that it pays; False if there was no time for it."""
-        n, k = self.t.shape
-        if self.inverse.is_complete or steps * k < self.tuning.inverted_from * n:
+        n, k, inverse = self.size.n, self.size.k, self.inverse
+        if not isinstance(inverse, Inverse) or inverse.is_complete or steps * k < self.tuning.inverted_from * n:
             return True
-        progress.count_all(self.tuning.operations_to_complete(n))
-        with large_products(float(n) ** 2):
-            return self.inverse.complete(progress)
+        progress.count_all(self.tuning.operations_to_complete(self.size))
+        with large_products(self.size.entries):
+            return inverse.complete(progress)
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
         shift, tuning, columns = self.losses.offset / self.rho, self.tuning, self.columns
         t, upper, v, x, mean = self.t, self.upper, self.v, self.x, self.mean
-        n, k = t.shape
-        operations = tuning.operations(n, k, 1.0 if self.inverse.is_complete else tuning.slower)
+        operations = tuning.operations(self.size, 1.0 if self.inverse.is_complete else tuning.slower)
         for _ in range(steps):
             if progress.out_of_time():
                 return False
@@ -311,11 +393,7 @@ class _SplittingIterate:
         missing = self.rho * (self.v - self.x) - product
         if self.problem.fit_intercept:  # constants are the intercept's
             missing -= missing.mean(axis=0)
-        self.x += self._summing_to_zero(self._solved(missing))
-
-    def _solved(self, right: Array) -> Array:
-        """Return ``(K + rho I)^-1`` times columns, to single precision."""
-        return (self.inverse @ right).astype(np.float64)
+        self.x += self._summing_to_zero(self.inverse.solved(missing))
 
     def _summing_to_zero(self, x: Array) -> Array:
         """Return what solves the system for the right-hand side with constants that make the class sums vanish."""
@@ -362,7 +440,7 @@ class _SplittingIterate:
         R = problem.coefficients(dual)
         self._note_scores(R, problem.gram.matmul(R))
         self._note_dual(self.losses.clipped(dual))
-        progress.count_all(self.tuning.operations_to_look(*self.t.shape))
+        progress.count_all(self.tuning.operations_to_look(self.size))
         self.t = np.ascontiguousarray(np.where(face, dual, dual + self.margins / self.rho))
         return True
 
@@ -422,24 +500,44 @@ def penalty_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetti
     Where every row is its own the matrix is nearly a multiple of the identity, and rho no less than a part of it;
     rows of fewer features than rows have nothing of their own, though their nearest neighbours do not show it.
     """
-    gram, n = as_dense(problem.gram, "Splitting"), problem.losses.n_examples
+    gram, n = problem.gram, problem.losses.n_examples
     size = min(n, int(np.clip(tuning.pilot_share * n, *tuning.pilot_rows)))
     order = np.random.default_rng(0).permutation(n)
     rows = np.sort(order[:size])
     losses = problem.losses.restricted(rows)
     part = HingeProblem(DenseGram(gram.block(rows, rows)), losses, problem.fit_intercept)
-    unit, rho = float(np.abs(gram.diagonal()).mean()) or 1.0, tuning.pilot_penalty
+    unit, rho = unit_of(gram), tuning.pilot_penalty
     point = HingePoint(losses.resting_dual(), np.zeros(losses.n_classes))
     for _ in range(tuning.max_pilots):
         iterate = _SplittingIterate(part, point, rho * unit, tuning)
         if not (iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress)):
             break
         point, _ = iterate.certified()
-        before, rho = rho, tuning.penalty * float(np.clip(iterate.ratio() / unit, *tuning.ratios)) ** tuning.power
+        before, rho = rho, rho_of(iterate.ratio() / unit, tuning)
         if max(rho / before, before / rho) <= tuning.settled:
             break
-    own = _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit if gram.rank >= n else 0.0
-    return unit * (rho + tuning.own_part * own)
+    if isinstance(gram, DenseGram) and gram.rank >= n:
+        rho += tuning.own_part * _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit
+    return unit * rho
+
+
+def unit_of(gram: Gram) -> float:
+    """Return the scale of the kernel."""
+    return float(np.abs(gram.diagonal()).mean()) or 1.0
+
+
+def rho_of(ratio: float, tuning: SplittingSettings) -> float:
+    """Return the rho for a ratio of margins to variables, in units of the kernel's scale."""
+    return tuning.penalty * float(np.clip(ratio, *tuning.ratios)) ** tuning.power
+
+
+def _inverse(gram: Gram, rho: float, tuning: InverseSettings) -> Inverse | FeatureInverse:
+    """Return what multiplies by ``(K + rho I)^-1`` once it is prepared."""
+    if isinstance(gram, FeatureGram):
+        return FeatureInverse(gram.features, rho, tuning)
+    matrix: NDArray[Any] = as_dense(gram, "Splitting").matrix.astype(np.float32)
+    matrix[np.diag_indices_from(matrix)] += rho
+    return Inverse(matrix, tuning)
 
 
 def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
@@ -453,135 +551,6 @@ def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:
     among = gram.matrix[near[:, :, None], near[:, None, :]] + ROUNDING * max(diagonal.max(), 1e-300) * np.eye(size)
     shared = np.einsum("ra,ra->r", to_near, np.linalg.solve(among, to_near[:, :, None])[:, :, 0])
     return float(np.clip(np.median(diagonal - shared), 0.0, diagonal.mean()))
-
-
-class Columns:
-    """Right-hand sides (n, k), laid out as compiled products take them, and room for the answers.
-
-    Attributes
-    ----------
-    panel : columns that lie together.
-    right : the panels, one after the other.
-    answer : (n, k) and columns beyond them that fill a register.
-    """
-
-    def __init__(self, n: int, k: int, dtype: Any):
-        lanes = register_width(np.dtype(dtype).itemsize) if available() else 1
-        width = lanes * -(-k // lanes)
-        self.panel = 2 * lanes if available() else max(width, 1)
-        self.right, self.answer = np.zeros(n * width, dtype=dtype), np.zeros((n, width), dtype=dtype)
-
-    def take(self, V: NDArray) -> None:
-        """Copy V (n, k) to the right-hand sides."""
-        V = V.astype(self.right.dtype, copy=False)
-        if available():
-            pack(V, self.right)
-        else:
-            self.right.reshape(self.answer.shape)[:] = V
-
-
-class Inverse:
-    """A positive definite matrix, which is used up, by whose inverse columns are multiplied.
-
-    A small matrix is inverted at once. Of a large one there is the Cholesky factor first, with pauses: below the
-    diagonal, its transpose above, the blocks on the diagonal inverted. It is had for a third of the work, and
-    takes longer to apply; `complete` makes the inverse of it.
-    """
-
-    def __init__(self, matrix: NDArray, tuning: SplittingSettings = DEFAULTS):
-        self.matrix = matrix
-        self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
-        self.is_small = self.is_complete = len(matrix) <= tuning.at_once
-
-    def prepare(self, progress: Progress) -> bool:
-        """Invert or factorise the matrix; False if there is no time for it."""
-        if self.is_small:
-            _invert(self.matrix)
-            return True
-        matrix, blocks = self.matrix, self.blocks
-        for at, p in enumerate(blocks):
-            if progress.out_of_time():
-                return False
-            matrix[p, p] = _inverse_factor(matrix[p, p])
-            matrix[p.stop :, p] = matrix[p.stop :, p] @ matrix[p, p].T
-            matrix[p, p.stop :] = matrix[p.stop :, p].T
-            for i in blocks[at + 1 :]:
-                matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p, p.stop : i.stop]
-        self.transposed = np.zeros((len(matrix), blocks[0].stop), dtype=matrix.dtype)
-        for p in blocks:
-            self.transposed[p, : p.stop - p.start] = matrix[p, p].T
-        return True
-
-    def complete(self, progress: Progress) -> bool:
-        """Make the inverse of the factor: its own inverse X, then ``X'X``; False if there is no time for it."""
-        matrix, blocks = self.matrix, self.blocks
-        for at, p in enumerate(blocks):
-            if progress.out_of_time():
-                return False
-            row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
-            if row:
-                matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
-        for p in blocks:
-            if progress.out_of_time():
-                return False
-            matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
-        for p in blocks:
-            matrix[p, p] = np.tril(matrix[p, p]) + np.tril(matrix[p, p], -1).T
-            matrix[p, p.stop :] = matrix[p.stop :, p].T
-        self.is_complete = True
-        return True
-
-    def __matmul__(self, V: NDArray) -> NDArray:
-        n, k = V.shape
-        columns = Columns(n, k, self.matrix.dtype)
-        columns.take(V)
-        self.apply(columns)
-        return columns.answer[:, :k]
-
-    def apply(self, columns: Columns) -> None:
-        """Answer right-hand sides, which may be spent."""
-        if not available():
-            columns.answer[:] = self._by_blas(columns.right.reshape(columns.answer.shape))
-        elif self.is_complete:
-            multiply_packed(self.matrix, columns.right, columns.answer)
-        else:
-            sweep(self.matrix, self.transposed, columns.right, columns.answer)
-
-    def _by_blas(self, V: NDArray) -> NDArray:
-        if self.is_complete:
-            return self.matrix @ V
-        matrix, X = self.matrix, V.copy()
-        for p in self.blocks:
-            X[p] = matrix[p, p] @ (X[p] - matrix[p, : p.start] @ X[: p.start])
-        for p in reversed(self.blocks):
-            X[p] = matrix[p, p].T @ (X[p] - matrix[p, p.stop :] @ X[p.stop :])
-        return X
-
-
-def _inverse_factor(matrix: NDArray) -> NDArray:
-    """Return the inverse of the Cholesky factor of a matrix of which the lower triangle is given."""
-    potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (matrix,))
-    factor, failed = potrf(matrix, lower=1, clean=1)
-    if failed:
-        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
-    return np.tril(trtri(factor, lower=1)[0])
-
-
-def _invert(matrix: NDArray) -> None:
-    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
-    # LAPACK's lower triangle is ours above the diagonal
-    factor, failed = potrf(matrix.T, lower=1, overwrite_a=1)
-    if failed:
-        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
-    potri(factor, lower=1, overwrite_c=1)
-    for i in _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths):
-        matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
-        matrix[i.stop :, i] = matrix[i, i.stop :].T
-
-
-def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
-    width = int(np.clip(operations / n**2, *widths))
-    return [slice(first, min(first + width, n)) for first in range(0, n, width)]
 
 
 def _centred(u: Array) -> Array:

@@ -1,0 +1,225 @@
+"""Inverses of positive definite matrices, by which a few columns are multiplied again and again."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polymargin._native.skinny import available, pack, register_width
+from polymargin._native.splitting import sweep
+from polymargin.gram import multiply_packed
+from polymargin.solvers.contract import Progress
+from polymargin.threads import AbandonedError, eigh, large_products
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class InverseSettings:
+    """How inverses are made.
+
+    Attributes
+    ----------
+    at_once : size up to which a matrix is inverted at once, without a pause; larger ones are factorised first.
+    block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and
+        the least and largest width of its block.
+    no_square : eigenvalue, relative to the largest, below which features have no part in that direction.
+    """
+
+    at_once: int = 2500
+    block_operations: float = 2e10
+    block_widths: tuple[int, int] = (64, 400)
+    no_square: float = 1e-13
+
+
+DEFAULTS = InverseSettings()
+
+
+class Columns:
+    """Right-hand sides (n, k), laid out as compiled products take them, and room for the answers.
+
+    Attributes
+    ----------
+    panel : columns that lie together.
+    right : the panels, one after the other.
+    answer : (n, k) and columns beyond them that fill a register.
+    """
+
+    def __init__(self, n: int, k: int, dtype: Any):
+        lanes = register_width(np.dtype(dtype).itemsize) if available() else 1
+        width = lanes * -(-k // lanes)
+        self.panel = 2 * lanes if available() else max(width, 1)
+        self.right, self.answer = np.zeros(n * width, dtype=dtype), np.zeros((n, width), dtype=dtype)
+
+    def take(self, V: NDArray) -> None:
+        """Copy V (n, k) to the right-hand sides."""
+        V = V.astype(self.right.dtype, copy=False)
+        if available():
+            pack(V, self.right)
+        else:
+            self.right.reshape(self.answer.shape)[:] = V
+
+
+class Inverse:
+    """A positive definite matrix, which is used up, by whose inverse columns are multiplied.
+
+    A small matrix is inverted at once. Of a large one there is the Cholesky factor first, with pauses: below the
+    diagonal, its transpose above, the blocks on the diagonal inverted. It is had for a third of the work, and
+    takes longer to apply; `complete` makes the inverse of it.
+    """
+
+    def __init__(self, matrix: NDArray, tuning: InverseSettings = DEFAULTS):
+        self.matrix = matrix
+        self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
+        self.is_small = self.is_complete = len(matrix) <= tuning.at_once
+
+    def prepare(self, progress: Progress) -> bool:
+        """Invert or factorise the matrix; False if there is no time for it."""
+        if self.is_small:
+            _invert(self.matrix)
+            return True
+        matrix, blocks = self.matrix, self.blocks
+        for at, p in enumerate(blocks):
+            if progress.out_of_time():
+                return False
+            matrix[p, p] = _inverse_factor(matrix[p, p])
+            matrix[p.stop :, p] = matrix[p.stop :, p] @ matrix[p, p].T
+            matrix[p, p.stop :] = matrix[p.stop :, p].T
+            for i in blocks[at + 1 :]:
+                matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p, p.stop : i.stop]
+        self.transposed = np.zeros((len(matrix), blocks[0].stop), dtype=matrix.dtype)
+        for p in blocks:
+            self.transposed[p, : p.stop - p.start] = matrix[p, p].T
+        return True
+
+    def complete(self, progress: Progress) -> bool:
+        """Make the inverse of the factor: its own inverse X, then ``X'X``; False if there is no time for it."""
+        matrix, blocks = self.matrix, self.blocks
+        for at, p in enumerate(blocks):
+            if progress.out_of_time():
+                return False
+            row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
+            if row:
+                matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
+        for p in blocks:
+            if progress.out_of_time():
+                return False
+            matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
+        for p in blocks:
+            matrix[p, p] = np.tril(matrix[p, p]) + np.tril(matrix[p, p], -1).T
+            matrix[p, p.stop :] = matrix[p.stop :, p].T
+        self.is_complete = True
+        return True
+
+    def solved(self, right: Array) -> Array:
+        """Return the inverse times columns, to the precision of the matrix."""
+        n, k = right.shape
+        columns = Columns(n, k, self.matrix.dtype)
+        columns.take(right)
+        self.apply(columns)
+        return columns.answer[:, :k].astype(np.float64)
+
+    def apply(self, columns: Columns) -> None:
+        """Answer right-hand sides, which may be spent."""
+        if not available():
+            columns.answer[:] = self._by_blas(columns.right.reshape(columns.answer.shape))
+        elif self.is_complete:
+            multiply_packed(self.matrix, columns.right, columns.answer)
+        else:
+            sweep(self.matrix, self.transposed, columns.right, columns.answer)
+
+    def _by_blas(self, V: NDArray) -> NDArray:
+        if self.is_complete:
+            return self.matrix @ V
+        matrix, X = self.matrix, V.copy()
+        for p in self.blocks:
+            X[p] = matrix[p, p] @ (X[p] - matrix[p, : p.start] @ X[: p.start])
+        for p in reversed(self.blocks):
+            X[p] = matrix[p, p].T @ (X[p] - matrix[p, p.stop :] @ X[p.stop :])
+        return X
+
+
+class FeatureInverse:
+    """The inverse of ``X X' + rho I`` for features X (n, p), fewer than rows; rho may change.
+
+    With the eigenvectors Q and eigenvalues of ``X'X`` and ``Y = X Q`` it is ``(I - Y diag(1 / (eigenvalues + rho))
+    Y') / rho``. Steps go by Y in single precision. Where they add up, what they leave in the directions of the
+    largest eigenvalues is the rounding error of all others: `solved` goes by X, in double precision.
+    """
+
+    is_complete = True
+
+    def __init__(self, features: Any, rho: float, tuning: InverseSettings = DEFAULTS):
+        self.features, self.rho, self.tuning = features, rho, tuning
+
+    def prepare(self, progress: Progress) -> bool:
+        """Find the eigenvectors; False if there is no time for it."""
+        X = self.features
+        with large_products(float(X.shape[0]) * X.shape[1]):
+            try:
+                values, vectors = eigh(_squares(X.astype(np.float64, copy=False)), progress.out_of_time)
+            except AbandonedError:
+                return False
+            kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
+            self.values, self.vectors = values[kept], np.ascontiguousarray(vectors[:, kept])
+            self.rows = np.ascontiguousarray(X @ self.vectors, dtype=np.float32)
+        self.transposed = np.ascontiguousarray(self.rows.T)
+        return not progress.out_of_time()
+
+    def solved(self, right: Array) -> Array:
+        """Return the inverse times columns, in double precision."""
+        scale = (1.0 / (self.values + self.rho))[:, None]
+        within = self.vectors @ (scale * (self.vectors.T @ (self.features.T @ right)))
+        return np.asarray(right - self.features @ within, dtype=np.float64) / self.rho
+
+    def apply(self, columns: "Columns") -> None:
+        """Answer right-hand sides."""
+        n, width = columns.answer.shape
+        scale = (1.0 / (self.values + self.rho)).astype(np.float32)[:, None]
+        answer, right = columns.answer, columns.right
+        if available():
+            within = Columns(len(scale), width, np.float32)
+            multiply_packed(self.transposed, right, within.answer)
+            within.take(scale * within.answer)
+            multiply_packed(self.rows, within.right, answer)
+        else:
+            answer[:] = self.rows @ (scale * (self.transposed @ right.reshape(n, width)))
+        for first in range(0, width, columns.panel):
+            part = slice(first, min(first + columns.panel, width))
+            panel = right[part.start * n : part.stop * n].reshape(n, -1)
+            np.subtract(panel, answer[:, part], out=answer[:, part])
+        answer /= np.float32(self.rho)
+
+
+def _squares(X: Any) -> Array:
+    squares = X.T @ X
+    return squares.toarray() if sparse.issparse(squares) else squares
+
+
+def _inverse_factor(matrix: NDArray) -> NDArray:
+    """Return the inverse of the Cholesky factor of a matrix of which the lower triangle is given."""
+    potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (matrix,))
+    factor, failed = potrf(matrix, lower=1, clean=1)
+    if failed:
+        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
+    return np.tril(trtri(factor, lower=1)[0])
+
+
+def _invert(matrix: NDArray) -> None:
+    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
+    # LAPACK's lower triangle is ours above the diagonal
+    factor, failed = potrf(matrix.T, lower=1, overwrite_a=1)
+    if failed:
+        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
+    potri(factor, lower=1, overwrite_c=1)
+    for i in _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths):
+        matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
+        matrix[i.stop :, i] = matrix[i, i.stop :].T
+
+
+def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
+    width = int(np.clip(operations / n**2, *widths))
+    return [slice(first, min(first + width, n)) for first in range(0, n, width)]
