@@ -161,7 +161,7 @@ def central_point(points: NDArray, gamma: float) -> NDArray[np.float64]:
 
 
 def _symmetric_rbf(
-    X: NDArray, gamma: float, until: float = math.inf, block_entries: int = 2**19
+    X: NDArray, gamma: float, until: float = math.inf, block_entries: int = 2**16
 ) -> NDArray[np.float64]:
     """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
     n = len(X)
@@ -177,9 +177,8 @@ def _symmetric_rbf(
         block -= squares[first:last, None]
         block -= squares[first:]
         np.minimum(block, 0.0, out=block)
-        np.exp(block, out=block)
-        matrix[first:last, first:] = block
-        matrix[last:, first:last] = block[:, last - first :].T
+        np.exp(block, out=matrix[first:last, first:])
+        matrix[last:, first:last] = matrix[first:last, last:].T
         first = last
     np.fill_diagonal(matrix, 1.0)
     return matrix
