@@ -10,6 +10,10 @@ cdef extern from "vectors.h" nogil:
 
 cdef Py_ssize_t CHUNK = 512
 
+ctypedef fused kept:
+    float
+    double
+
 
 def add_rows(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const double[:, ::1] factors,
              double[:, ::1] out):
@@ -43,7 +47,7 @@ def add_rows(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const do
 
 
 def gather(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns,
-           double[:, ::1] out):
+           kept[:, ::1] out):
     """Set `out` to ``matrix[rows][:, columns]``."""
     cdef Py_ssize_t i, j
     cdef const floating *row
@@ -51,4 +55,4 @@ def gather(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const Py_s
         for i in range(rows.shape[0]):
             row = &matrix[rows[i], 0]
             for j in range(columns.shape[0]):
-                out[i, j] = row[columns[j]]
+                out[i, j] = <kept> row[columns[j]]

@@ -58,7 +58,14 @@ class DenseGram:
         """Return rows of the matrix, restricted to `columns` where given."""
         if columns is None:
             return self.matrix[rows].astype(np.float64, copy=False)
-        part = np.empty((len(rows), len(columns)))
+        return self._gathered(rows, columns, np.dtype(np.float64))
+
+    def part(self, rows: NDArray[np.intp]) -> "DenseGram":
+        """Return the matrix of some examples, as precise as this one."""
+        return DenseGram(self._gathered(rows, rows, self.matrix.dtype))
+
+    def _gathered(self, rows: NDArray[np.intp], columns: NDArray[np.intp], dtype: np.dtype) -> NDArray:
+        part = np.empty((len(rows), len(columns)), dtype=dtype)
         # Positions that come from np.nonzero of a matrix are strided.
         gather(self.matrix, np.ascontiguousarray(rows), np.ascontiguousarray(columns), part)
         return part

@@ -35,7 +35,7 @@ def problem_of(seed, n=120, k=4, C=100.0, *, fit_intercept=True, kind="plain"):
 
 def iterate_of(problem, steps, tuning=EAGER, rho=0.05):
     n, k = problem.losses.upper.shape
-    iterate = splitting._SplittingIterate(problem, HingePoint(np.zeros((n, k)), np.zeros(k)), rho, tuning)
+    iterate = SplittingIterate(problem, HingePoint(np.zeros((n, k)), np.zeros(k)), rho, tuning)
     progress = Progress(Settings())
     assert iterate.prepare(progress)
     assert iterate.advance(steps, progress)

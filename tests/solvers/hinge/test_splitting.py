@@ -54,7 +54,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     """x minimises the quadratic, class sums held equal, plus rho/2 times the squared distance from 2z - t."""
     problem = problem_of(0, 30, 4, 1.0, fit_intercept=fit_intercept)
     n, k = problem.losses.upper.shape
-    iterate = splitting._SplittingIterate(problem, rough_point(problem), 0.3, splitting.DEFAULTS)
+    iterate = SplittingIterate(problem, rough_point(problem), 0.3, splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     t = np.random.default_rng(1).normal(size=(n, k))
     iterate.t = t.copy()
@@ -76,7 +76,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
 def test_a_solution_stays_where_it_is(rho):
     problem = problem_of(3, 80, 5, 1.0)
     solution = Portfolio().solve(problem, Settings(tol=1e-11))
-    iterate = splitting._SplittingIterate(problem, solution.point, rho, splitting.DEFAULTS)
+    iterate = SplittingIterate(problem, solution.point, rho, splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     assert iterate.advance(20, Progress(Settings()))
     assert iterate.certified()[1].gap < 1e-9
@@ -278,7 +278,7 @@ def test_on_features_steps_are_those_on_their_matrix():
     start = HingePoint(np.zeros((80, 5)), np.zeros(5))
     states = []
     for form in (problem, whole):
-        iterate = splitting._SplittingIterate(form, start, 0.5, splitting.DEFAULTS)
+        iterate = SplittingIterate(form, start, 0.5, splitting.DEFAULTS)
         assert iterate.prepare(Progress(Settings()))
         assert iterate.advance(12, Progress(Settings()))
         states.append(iterate.t)
@@ -315,7 +315,7 @@ def test_steps_stay_exact_where_eigenvalues_lie_far_apart():
     problem = HingeProblem(FeatureGram(X), lee_lin_wahba(y, 100.0 * (1.0 - np.eye(4))[y]))
     start = HingePoint(np.zeros((300, 4)), np.zeros(4))
     unit = splitting.unit_of(problem.gram)
-    iterate = splitting._SplittingIterate(problem, start, 1e-6 * unit, splitting.DEFAULTS)
+    iterate = SplittingIterate(problem, start, 1e-6 * unit, splitting.DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     for _ in range(10):
         assert iterate.advance(30, Progress(Settings()))
@@ -328,7 +328,7 @@ def test_steps_stay_exact_where_eigenvalues_lie_far_apart():
 def test_on_features_rho_follows_the_ratio_on_all_rows():
     problem = on_features(2, 400, 20, 4, 10.0)
     start = HingePoint(np.zeros((400, 4)), np.zeros(4))
-    iterate = splitting._SplittingIterate(
+    iterate = SplittingIterate(
         problem, start, 1e3 * splitting.unit_of(problem.gram), splitting.DEFAULTS
     )
     assert iterate.prepare(Progress(Settings()))
@@ -341,7 +341,7 @@ def test_on_features_rho_follows_the_ratio_on_all_rows():
     np.testing.assert_allclose(np.clip(iterate.t, 0.0, iterate.upper), z, atol=1e-12)
     np.testing.assert_allclose(iterate.rho * (iterate.t - z), margins, rtol=1e-9, atol=1e-9)
     whole = HingeProblem(DenseGram(problem.gram.block(np.arange(400))), problem.losses)
-    fixed = splitting._SplittingIterate(whole, start, rho, splitting.DEFAULTS)
+    fixed = SplittingIterate(whole, start, rho, splitting.DEFAULTS)
     assert fixed.prepare(Progress(Settings()))
     assert not fixed.improve_rho()
 

@@ -1,0 +1,237 @@
+"""The state of a splitting: its steps, and what they are certified as."""
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from polymargin._native.splitting import reflect, relax
+from polymargin.gram import FeatureGram, Gram, as_dense
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
+from polymargin.solvers.contract import Progress, Status
+from polymargin.solvers.hinge.faces import FaceSettings, minimised
+from polymargin.solvers.hinge.feasibility import balanced
+from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, InverseSettings
+from polymargin.solvers.hinge.leaps import Standing
+from polymargin.solvers.hinge.splitting_settings import ROUNDING, SplittingSettings, size_of
+from polymargin.threads import large_products
+
+Array = NDArray[np.float64]
+
+CHANGED_BY_LEAPS = ("t", "margins", "guess", "intercept", "least", "R", "scores", "highest", "dual", "dual_scores")
+"""Attributes of an iterate; their values are replaced, never changed in place."""
+
+
+
+
+class SplittingIterate:
+    """The state t (n, k), what the rest makes of v = 2z - t, and the matrix that takes them on."""
+
+    def __init__(self, problem: HingeProblem, start: HingePoint, rho: float, tuning: SplittingSettings):
+        self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
+        self.guess = self.intercept = start.intercept
+        self.upper = np.ascontiguousarray(self.losses.upper)
+        self.size, self.unit = size_of(problem), unit_of(problem.gram)
+        self.rho, self.steps, self.changes = rho, 0, 0
+        self.dual, self.R = start.dual, problem.model(start)
+        self.dual_scores = self.scores = problem.gram.matmul(self.R)
+        self.least, self.highest = np.inf, -np.inf
+        self.margins = self.losses.margins(self.scores + start.intercept)
+        self.t = np.ascontiguousarray(start.dual + self.margins / rho)
+        self.v, self.mean = np.zeros_like(self.t), np.zeros(len(self.t))
+
+    def prepare(self, progress: Progress) -> bool:
+        """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
+        progress.count_all(self.tuning.operations_to_factorise(self.size))
+        try:
+            self.inverse = _inverse(self.problem.gram, self.rho, self.tuning.inverse)
+            with large_products(self.size.entries):
+                is_ready = self.inverse.prepare(progress)
+        except scipy.linalg.LinAlgError:
+            progress.status = Status.NUMERICAL_ERROR
+            return False
+        if is_ready:
+            self._begin()
+        return is_ready
+
+    def _begin(self) -> None:
+        """Find what the rest makes of the state with this rho."""
+        n, k = self.t.shape
+        ones = np.ones((n if self.problem.fit_intercept else 0, 1))
+        self.of_ones = np.ascontiguousarray(self.inverse.solved(ones)[:, 0]) if len(ones) else np.empty(0)
+        self.columns = Columns(n, k - 1, np.float32)
+        self.v[:] = 0.0
+        reflect(self.t, self.upper, self.v, self.mean, self.columns.right, self.columns.panel)
+        self.x = self._summing_to_zero(self.rho * self.inverse.solved(self.v))
+        self._put_right(self.problem.gram.matmul(self.x))
+
+    def improve_rho(self) -> bool:
+        """Take the rho that the ratio on all rows tells; False where it stays, or a change would cost too much.
+
+        Few rows are easier to tell apart than many: at a large C the rho found on a part of them is far too large.
+        """
+        inverse, tuning = self.inverse, self.tuning
+        if not isinstance(inverse, FeatureInverse) or self.changes == tuning.max_pilots:
+            return False
+        rho = tuning.rho_of(self.ratio() / self.unit) * self.unit
+        if max(rho / self.rho, self.rho / rho) <= tuning.changed:
+            return False
+        z = np.clip(self.t, 0.0, self.upper)
+        self.t = np.ascontiguousarray(z + self.rho / rho * (self.t - z))
+        self.rho = inverse.rho = rho
+        self.changes += 1
+        self._begin()
+        return True
+
+    def hasten(self, steps: float, progress: Progress) -> bool:
+        """Make the steps faster where so many are to come that it pays; False if there was no time for it."""
+        n, k, inverse = self.size.n, self.size.k, self.inverse
+        if not isinstance(inverse, Inverse) or inverse.is_complete or steps * k < self.tuning.inverted_from * n:
+            return True
+        progress.count_all(self.tuning.operations_to_complete(self.size))
+        with large_products(self.size.entries):
+            return inverse.complete(progress)
+
+    def advance(self, steps: int, progress: Progress) -> bool:
+        """Take steps; False if a limit was met."""
+        shift, tuning, columns = self.losses.offset / self.rho, self.tuning, self.columns
+        t, upper, v, x, mean = self.t, self.upper, self.v, self.x, self.mean
+        operations = tuning.operations(self.size, 1.0 if self.inverse.is_complete else tuning.slower)
+        for _ in range(steps):
+            if progress.out_of_time():
+                return False
+            progress.count_all(operations)
+            reflect(t, upper, v, mean, columns.right, columns.panel)
+            self.inverse.apply(columns)
+            relax(t, x, upper, mean, columns.answer, self.of_ones, self.rho, shift, tuning.relaxation)
+        self.steps += steps
+        return True
+
+    def _put_right(self, product: Array) -> None:
+        """Take from x, whose product with the matrix is given, what rounding has made of it."""
+        missing = self.rho * (self.v - self.x) - product
+        if self.problem.fit_intercept:  # constants are the intercept's
+            missing -= missing.mean(axis=0)
+        self.x += self._summing_to_zero(self.inverse.solved(missing))
+
+    def _summing_to_zero(self, x: Array) -> Array:
+        """Return what solves the system for the right-hand side with constants that make the class sums vanish."""
+        if not self.problem.fit_intercept:
+            return x
+        return x - np.outer(self.of_ones, x.sum(axis=0) / self.of_ones.sum())
+
+    def certified(self) -> tuple[HingePoint, Certificate]:
+        """Return the best scores and the best dual point so far, and their certificate; x is put right."""
+        product = self.problem.gram.matmul(self.x)
+        self._note_scores(_centred(-self.x), _centred(-product))
+        self._put_right(product)
+        self._note_dual(np.clip(self.t, 0.0, self.losses.upper))
+        return self.best()
+
+    def best(self) -> tuple[HingePoint, Certificate]:
+        """Return the best scores and the best dual point so far, and their certificate."""
+        point = HingePoint(self.dual, self.intercept, primal=self.R)
+        return point, self.problem.certify(point, self.dual_scores, self.scores)
+
+    def active(self) -> NDArray[np.bool_]:
+        """Tell which examples have variables above zero."""
+        return ((self.t > 0.0) & (self.upper > 0.0)).any(axis=1)
+
+    def free(self) -> NDArray[np.bool_]:
+        """Tell which variables are free."""
+        return (self.t > 0.0) & (self.t < self.upper)
+
+    def standing(self) -> Standing:
+        """Return what a leap changes, to come back to it."""
+        return {name: getattr(self, name) for name in CHANGED_BY_LEAPS}
+
+    def return_to(self, standing: Standing) -> None:
+        """Come back from leaps."""
+        for name, value in standing.items():
+            setattr(self, name, value)
+
+    def leap(self, progress: Progress, faces: FaceSettings) -> bool:
+        """Go to the state that the solution of the face tells; False where there is none, or no time for it."""
+        reference, face, problem = np.clip(self.t, 0.0, self.upper), self.free(), self.problem
+        R = problem.coefficients(reference)
+        H, moves = problem.gram.matmul(R), self.losses.moves(reference, face)
+        unchanged = np.zeros_like(R)
+        steps = minimised(problem, moves, H, unchanged, R.sum(axis=0), tuning=faces, progress=progress)
+        if steps is None or not np.isfinite(steps).all():
+            return False
+        dual = moves.applied(reference, steps)
+        R = problem.coefficients(dual)
+        self._note_scores(R, problem.gram.matmul(R))
+        self._note_dual(self.losses.clipped(dual))
+        progress.count_all(self.tuning.operations_to_look(self.size))
+        self.t = np.ascontiguousarray(np.where(face, dual, dual + self.margins / self.rho))
+        return True
+
+    def _note_scores(self, R: Array, H: Array) -> None:
+        """Keep coefficients and their scores if they are the best."""
+        intercept = self.guess
+        if self.problem.fit_intercept:
+            intercept = self.guess = central_intercept(self.losses, self.dual, H, guess=self.guess)
+        self.margins = self.losses.margins(H + intercept)
+        length = best_length(self.problem, R, H, intercept)
+        R, H, intercept = length * R, length * H, length * intercept
+        primal = self.problem.objective(R, H, intercept)
+        if not primal >= self.least:
+            self.least, self.R, self.scores, self.intercept = primal, R, H, intercept
+
+    def _note_dual(self, dual: Array) -> None:
+        """Keep the feasible point near `dual` if it is the best."""
+        if self.problem.fit_intercept:
+            spread = balanced(self.problem, dual)
+            dual = dual if spread is None else spread
+        R = self.problem.coefficients(dual)
+        H = self.problem.gram.matmul(R)
+        value = self.losses.dual_value(dual) - 0.5 * float(np.vdot(R, H))
+        if not value <= self.highest:
+            self.highest, self.dual, self.dual_scores = value, dual, H
+
+    def ratio(self) -> float:
+        """Return the ratio of margins to variables."""
+        margins = float(np.linalg.norm(self.margins[self.losses.sizes > 0]))
+        return margins / max(float(np.linalg.norm(self.dual)), 1e-300)
+
+
+def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array) -> float:
+    """Return the multiple of coefficients, whose scores are H, and intercept that has the lowest objective.
+
+    Where classes lie apart and C is large, margins that fall a little short cost more than a longer model does.
+    The slope of the objective over the length grows, and jumps where a hinge of negative score has its corner.
+    """
+    losses, F, square = boxes(problem.losses, "The length of a model"), H + intercept, float(np.vdot(R, H))
+    if not square > 0.0:
+        return 1.0
+    pull = losses.upper * F
+    always = float(pull[F >= 0.0].sum())
+    corner, pull = 1.0 / np.maximum(F[F < 0.0] / -losses.offset, ROUNDING), pull[F < 0.0]
+    order = np.argsort(corner)
+    corner, below = corner[order], always + np.cumsum(pull[order][::-1])[::-1]
+    piece = int(np.searchsorted(corner * square + below, 0.0))
+    rest = below[piece] if piece < len(below) else always
+    return max(-rest / square, float(corner[piece - 1]) if piece else 0.0)
+
+
+def unit_of(gram: Gram) -> float:
+    """Return the scale of the kernel."""
+    return float(np.abs(gram.diagonal()).mean()) or 1.0
+
+
+
+def _inverse(gram: Gram, rho: float, tuning: InverseSettings) -> Inverse | FeatureInverse:
+    """Return what multiplies by ``(K + rho I)^-1`` once it is prepared."""
+    if isinstance(gram, FeatureGram):
+        return FeatureInverse(gram.features, rho, tuning)
+    matrix: NDArray[Any] = as_dense(gram, "Splitting").matrix.astype(np.float32)
+    matrix[np.diag_indices_from(matrix)] += rho
+    return Inverse(matrix, tuning)
+
+
+def _centred(u: Array) -> Array:
+    return u - u.mean(axis=1, keepdims=True)

@@ -1,0 +1,202 @@
+"""Which examples a splitting takes its steps on.
+
+Where classes lie apart, or C is large, half of the examples end with all their variables at zero. Steps on the
+others read a quarter of the matrix, whose factor takes an eighth of the work. A dual point of a part of the
+examples is one of all, and of the same value; only its scores have to be certified on all of them. That is done
+once the part is solved as exactly as it has to be, or once so many of its examples have fallen to zero that it pays
+to go on without them. The next part is the examples with variables above zero, and those outside that lose by the
+scores found.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymargin.gram import as_dense
+from polymargin.problems.certificate import Certificate
+from polymargin.problems.hinge import HingePoint, HingeProblem
+from polymargin.solvers.contract import Progress, Status
+from polymargin.solvers.effort import RATES
+from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.solvers.hinge.leaps import Leaps
+from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, best_length
+from polymargin.solvers.hinge.splitting_penalty import pilot_of
+from polymargin.solvers.hinge.splitting_settings import ROUNDING, SplitSize, SplittingSettings, size_of
+
+
+class Looks:
+    """What certificates tell of the pace."""
+
+    def __init__(self, gap: float, began: int = 0) -> None:
+        self.began, self.found = began, [(began, gap)]
+
+    def steps_to_go(self, steps: int, gap: float, tol: float) -> float:
+        """Return how many steps are left at the rate of the second half of the way."""
+        gap = max(gap, 1e-16)
+        self.found.append((steps, gap))
+        first, before = self.found[(len(self.found) - 1) // 2]
+        rate = np.log(before / gap) / (steps - first)
+        return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
+
+    def steps_if_slower(self, tol: float) -> float:
+        """Return how many steps are left where the rate falls, as it does until the free variables are found.
+
+        Between a constant rate and a power of the steps, the geometric mean; none while nothing is known.
+        """
+        (first, before), (steps, gap) = self.found[(len(self.found) - 1) // 2], self.found[-1]
+        if not 0 < first < steps:
+            return 0.0
+        if not before > gap:
+            return np.inf
+        decrease, ahead = np.log(before / gap), max(np.log(gap / tol), 0.0)
+        constant = (steps - first) * ahead / decrease
+        power = steps * np.expm1(min(ahead * np.log(steps / first) / decrease, -np.log(ROUNDING)))
+        return float(np.sqrt(constant * power))
+
+
+class Parts:
+    """The best point of all examples, the part of them that steps are taken on, and what was seen of the others.
+
+    Attributes
+    ----------
+    point, best : the best point of all examples, and its certificate.
+    rows : the examples of the part.
+    iterate : its state.
+    is_ready : whether steps can be taken.
+    """
+
+    def __init__(self, problem: HingeProblem, start: HingePoint, progress: Progress, tuning: SplittingSettings):
+        self.problem, self.progress, self.tuning = problem, progress, tuning
+        self.size, self.tol = size_of(problem), progress.settings.tol
+        self.point, self.best = start, problem.certify(start)
+        pilot = pilot_of(problem, progress, tuning)
+        self.rho = pilot.rho
+        begun = np.flatnonzero((start.dual > 0.0).any(axis=1))
+        n, share = self.size.n, max(len(begun) / self.size.n, pilot.share)
+        is_part = self.size.p is None and n >= tuning.least_rows and len(begun) and share <= tuning.first_share
+        self.losing = np.zeros(n, dtype=bool)
+        self.is_ready = progress.status is not Status.NUMERICAL_ERROR
+        self.t: NDArray[np.float64] | None = None
+        self.part_tol = tuning.rough
+        self._take(begun if is_part else np.arange(n))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the part is all examples."""
+        return len(self.rows) == self.size.n
+
+    def _take(self, rows: NDArray[np.intp]) -> None:
+        """Make some examples the part, all where they are nearly all."""
+        n, problem, start = self.size.n, self.problem, self.point
+        self.rows = rows if len(rows) <= self.tuning.most_share * n else np.arange(n)
+        if not self.is_whole:
+            gram, losses = as_dense(problem.gram, "Splitting").part(rows), problem.losses.restricted(rows)
+            problem = replace(problem, gram=gram, losses=losses)
+            start = HingePoint(start.dual[rows], start.intercept)
+        self.iterate = SplittingIterate(problem, start, self.rho, self.tuning)
+        if self.t is not None:
+            self.iterate.t = np.ascontiguousarray(self.t[self.rows])
+        self.part_tol = self.tol if self.is_whole else max(self.part_tol, self.tuning.inside * self.tol)
+        self.gap, self.to_go, self.is_due = np.inf, np.inf, False
+        self.looks, self.leaps = Looks(self.best.gap), Leaps(self.tuning.leaps)
+        self.is_ready = self.is_ready and self.iterate.prepare(self.progress)
+
+    def look(self) -> Certificate:
+        """Certify the part's point, and on all examples where that is due; return what is known of all."""
+        self.progress.count_all(self.tuning.operations_to_look(self.iterate.size))
+        point, certificate = self.iterate.certified()
+        self.to_go = self.looks.steps_to_go(self.iterate.steps, certificate.gap, self.part_tol)
+        return self._seen(point, certificate)
+
+    def leap(self) -> None:
+        """Leap where that is expected to take less than the steps to come."""
+        if self.size.p is not None or self.is_due:
+            return
+        to_come = self.tuning.operations_of_steps(self.iterate.size, self.looks.steps_if_slower(self.part_tol))
+        if self.leaps.pay(self.iterate, self.gap, self.part_tol, sum(map(RATES.work, to_come))):
+            self._seen(*self.leaps.take(self.iterate, self.gap, self.progress, self.part_tol))
+
+    def go_on(self) -> bool:
+        """Prepare the next steps, on other examples where some are to be left out or taken in; False without time."""
+        if self.is_due:
+            return self._regroup()
+        if not self.iterate.hasten(self.to_go, self.progress):
+            return False
+        if self.iterate.improve_rho():  # another pace
+            self.looks = Looks(self.gap, self.iterate.steps)
+        return True
+
+    def conclude(self) -> None:
+        """Certify on all examples what steps on a part of them have led to."""
+        if not self.is_whole and not self.is_due and self.gap < np.inf:
+            self._look_at_all()
+
+    def _seen(self, point: HingePoint, certificate: Certificate) -> Certificate:
+        self.gap = certificate.gap
+        self.is_due = self._pays_to_leave_some()
+        if self.is_whole:
+            self._offer(point, certificate)
+            return certificate
+        self.is_due = self.is_due or certificate.within(self.part_tol)
+        if self.is_due:
+            return self._look_at_all()
+        dual = max(self.best.dual, certificate.dual)
+        return Certificate.of(self.best.primal, dual, infeasibility=certificate.infeasibility)
+
+    def _offer(self, point: HingePoint, certificate: Certificate) -> None:
+        if certificate.gap < self.best.gap:
+            self.point, self.best = point, certificate
+
+    def _pays_to_leave_some(self) -> bool:
+        """Tell whether the steps to go take less without the examples that have fallen to zero, a factor included."""
+        tuning, size, active = self.tuning, self.iterate.size, int(self.iterate.active().sum())
+        if size.p is not None or size.n < tuning.least_rows or not 0 < active <= tuning.fewer * size.n:
+            return False
+        smaller, to_go = SplitSize(active, size.k), min(self.to_go, float(tuning.max_steps))
+        saved = RATES.work(tuning.operations(size, to_go)) - RATES.work(tuning.operations(smaller, to_go))
+        paid = (tuning.operations_to_factorise(smaller), tuning.operations_to_look(self.size))
+        return sum(map(RATES.work, paid)) < saved
+
+    def _look_at_all(self) -> Certificate:
+        """Certify the part's best point on all examples, and see which of those outside lose by it."""
+        problem, iterate, rows = self.problem, self.iterate, self.rows
+        self.progress.count_all(self.tuning.operations_to_look(self.size))
+        n, k = self.size.n, self.size.k
+        dual, R = np.zeros((n, k)), np.zeros((n, k))
+        dual[rows], R[rows] = iterate.dual, iterate.R
+        products = problem.gram.matmul(np.hstack([problem.coefficients(dual), R]))
+        H = np.ascontiguousarray(products[:, k:])
+        intercept = iterate.intercept
+        if problem.fit_intercept:
+            intercept = central_intercept(problem.losses, dual, H, guess=intercept)
+        length = best_length(problem, R, H, intercept)
+        point = HingePoint(dual, length * intercept, primal=length * R)
+        certificate = problem.certify(point, np.ascontiguousarray(products[:, :k]), length * H)
+        self._note_losing(problem.losses.margins(H + intercept))
+        self._offer(point, certificate)
+        return certificate
+
+    def _note_losing(self, margins: NDArray[np.float64]) -> None:
+        """Keep the state of all examples: of those outside it is what their margins ask for."""
+        outside = np.ones(self.size.n, dtype=bool)
+        outside[self.rows] = False
+        margins = np.where(self.problem.losses.sizes > 0.0, margins, 0.0)
+        self.losing = outside & (margins > 0.0).any(axis=1)
+        self.t = np.where(outside[:, None], margins / self.rho, 0.0)
+
+    def _regroup(self) -> bool:
+        """Take the examples with variables above zero and those that lose; the same ones more exactly if there are no others."""
+        active = self.iterate.active()
+        if self.gap <= self.part_tol:
+            self.part_tol *= self.tuning.closer
+        if self.is_whole:
+            self.t = np.empty_like(self.iterate.t)
+        wanted = self.losing.copy()
+        wanted[self.rows] = active
+        if not self.losing.any() and active.sum() > self.tuning.fewer * len(self.rows):
+            self.is_due = False
+            return self.iterate.hasten(self.to_go, self.progress)
+        self.t[self.rows] = self.iterate.t
+        self._take(np.flatnonzero(wanted))
+        return self.is_ready
