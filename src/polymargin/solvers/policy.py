@@ -120,6 +120,8 @@ class Policy:
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
     split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
+    mostly_bounded : part at the upper bound of the variables above zero from which on the decomposition becomes faster
+        towards the end, so that its pace tells nothing.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
@@ -173,6 +175,7 @@ class Policy:
     coarse: float = 1e-3
     cheap: float = 0.1
     split_after: float = 0.3
+    mostly_bounded: float = 0.4
     split_share: float = 0.25
     root_unknowns: int = 2500
     root_iterations: int = 20
@@ -448,6 +451,8 @@ class Policy:
             return None
         limit = state.progress.settings.time_limit
         is_judged = self._has_pace(state) or self.split_after * predicted <= state.work
+        if state.bounded_share() >= self.mostly_bounded:  # slow only until they are at their bounds
+            is_judged = False
         pays = is_judged and predicted <= self.tail * state.work_to_go(self.exact)
         fits = limit is None or predicted <= self.split_share * limit
         if not (fits and (pays or predicted <= state.work)):

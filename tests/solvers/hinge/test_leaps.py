@@ -8,15 +8,18 @@ import pytest
 from polymargin.gram import DenseGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Progress, Settings, Status
-from polymargin.solvers.hinge import faces, leaps, splitting
+from polymargin.solvers.hinge import faces, leaps
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.leaps import Leaps, LeapSettings
+from polymargin.solvers.hinge.splitting import DEFAULTS as SPLITTING
 from polymargin.solvers.hinge.splitting import Splitting
+from polymargin.solvers.hinge.splitting_iterate import SplittingIterate
+from polymargin.solvers.hinge.splitting_parts import Looks
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs
 
-EAGER = replace(splitting.DEFAULTS, leaps=LeapSettings(share=1e9, finest=0.0))
-NEVER = replace(splitting.DEFAULTS, leaps=LeapSettings(share=0.0))
+EAGER = replace(SPLITTING, leaps=LeapSettings(share=1e9, finest=0.0))
+NEVER = replace(SPLITTING, leaps=LeapSettings(share=0.0))
 
 
 def problem_of(seed, n=120, k=4, C=100.0, *, fit_intercept=True, kind="plain"):
@@ -155,7 +158,7 @@ def test_leaps_start_from_a_point_of_the_decomposition():
 
 def test_the_steps_that_are_left_lie_between_two_laws():
     """A gap of 1/steps: a constant rate expects too few, the power just what it takes."""
-    looks = splitting._Looks(1.0)
+    looks = Looks(1.0)
     assert looks.steps_if_slower(1e-3) == 0.0
     for steps in (30, 60, 120):
         constant = looks.steps_to_go(steps, 1.0 / steps, 1e-3)

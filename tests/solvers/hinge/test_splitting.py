@@ -9,11 +9,12 @@ from polymargin._native.skinny import available
 from polymargin.gram import DenseGram, FeatureGram, Kernel
 from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Progress, Settings, Status
-from polymargin.solvers.hinge import inverses, splitting
+from polymargin.solvers.hinge import inverses, splitting_penalty
 from polymargin.solvers.hinge.decomposition import DecompositionSettings
 from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, InverseSettings
 from polymargin.solvers.hinge.portfolio import Portfolio
-from polymargin.solvers.hinge.splitting import Splitting, SplittingSettings
+from polymargin.solvers.hinge.splitting import DEFAULTS, Splitting, SplittingSettings
+from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, best_length, unit_of
 from polymargin.solvers.policy import Policy
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
@@ -54,7 +55,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     """x minimises the quadratic, class sums held equal, plus rho/2 times the squared distance from 2z - t."""
     problem = problem_of(0, 30, 4, 1.0, fit_intercept=fit_intercept)
     n, k = problem.losses.upper.shape
-    iterate = SplittingIterate(problem, rough_point(problem), 0.3, splitting.DEFAULTS)
+    iterate = SplittingIterate(problem, rough_point(problem), 0.3, DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     t = np.random.default_rng(1).normal(size=(n, k))
     iterate.t = t.copy()
@@ -66,7 +67,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
     sums = np.kron(np.ones((1, n)), P)[:-1] if fit_intercept else np.zeros((0, n * k))
     system = np.block([[quadratic, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
     x = np.linalg.solve(system, np.concatenate([linear, np.zeros(len(sums))]))[: n * k].reshape(n, k)
-    np.testing.assert_allclose(iterate.t, t + splitting.DEFAULTS.relaxation * (x - z), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(iterate.t, t + DEFAULTS.relaxation * (x - z), rtol=1e-4, atol=1e-4)
     iterate.certified()
     # what the next step adds to was put right in double precision
     np.testing.assert_allclose(iterate.x, x - x.mean(axis=1, keepdims=True), rtol=1e-9, atol=1e-9)
@@ -76,7 +77,7 @@ def test_a_step_is_that_of_the_definition(fit_intercept):
 def test_a_solution_stays_where_it_is(rho):
     problem = problem_of(3, 80, 5, 1.0)
     solution = Portfolio().solve(problem, Settings(tol=1e-11))
-    iterate = SplittingIterate(problem, solution.point, rho, splitting.DEFAULTS)
+    iterate = SplittingIterate(problem, solution.point, rho, DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     assert iterate.advance(20, Progress(Settings()))
     assert iterate.certified()[1].gap < 1e-9
@@ -120,7 +121,7 @@ def test_the_best_length_has_the_lowest_objective(C, scale):
     def objective(length):
         return problem.objective(length * R, length * H, length * intercept)
 
-    best = splitting.best_length(problem, R, H, intercept)
+    best = best_length(problem, R, H, intercept)
     lengths = np.concatenate([np.linspace(0.0, 5.0, 1001), best * np.array([1 - 1e-4, 1 + 1e-4])])
     if scale:
         assert objective(best) <= min(map(objective, lengths)) * (1 + 1e-12)
@@ -134,7 +135,7 @@ def test_rho_of_degenerate_rows_is_a_number(kind):
     K = np.zeros((n, n)) if kind == "zero kernel" else np.ones((n, n))
     y = np.arange(n) % 3
     problem = HingeProblem(DenseGram(K), lee_lin_wahba(y, (1.0 - np.eye(3))[y]))
-    rho = splitting.penalty_of(problem, Progress(Settings()))
+    rho = splitting_penalty.pilot_of(problem, Progress(Settings())).rho
     assert 0.0 < rho < np.inf
 
 
@@ -157,7 +158,7 @@ def test_rows_of_few_features_have_nothing_of_their_own():
     y = np.arange(300) % 3
     losses = lee_lin_wahba(y, (1.0 - np.eye(3))[y])
     of_features, of_a_kernel = (
-        splitting.penalty_of(HingeProblem(DenseGram(X @ X.T, rank=rank), losses), Progress(Settings()))
+        splitting_penalty.pilot_of(HingeProblem(DenseGram(X @ X.T, rank=rank), losses), Progress(Settings())).rho
         for rank in (100, None)
     )
     assert of_features < of_a_kernel
@@ -278,7 +279,7 @@ def test_on_features_steps_are_those_on_their_matrix():
     start = HingePoint(np.zeros((80, 5)), np.zeros(5))
     states = []
     for form in (problem, whole):
-        iterate = SplittingIterate(form, start, 0.5, splitting.DEFAULTS)
+        iterate = SplittingIterate(form, start, 0.5, DEFAULTS)
         assert iterate.prepare(Progress(Settings()))
         assert iterate.advance(12, Progress(Settings()))
         states.append(iterate.t)
@@ -314,8 +315,8 @@ def test_steps_stay_exact_where_eigenvalues_lie_far_apart():
     X = rng.normal(size=(300, 40)) + 30.0 * rng.normal(size=300)[:, None] + rng.normal(size=(4, 40))[y]
     problem = HingeProblem(FeatureGram(X), lee_lin_wahba(y, 100.0 * (1.0 - np.eye(4))[y]))
     start = HingePoint(np.zeros((300, 4)), np.zeros(4))
-    unit = splitting.unit_of(problem.gram)
-    iterate = SplittingIterate(problem, start, 1e-6 * unit, splitting.DEFAULTS)
+    unit = unit_of(problem.gram)
+    iterate = SplittingIterate(problem, start, 1e-6 * unit, DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     for _ in range(10):
         assert iterate.advance(30, Progress(Settings()))
@@ -329,7 +330,7 @@ def test_on_features_rho_follows_the_ratio_on_all_rows():
     problem = on_features(2, 400, 20, 4, 10.0)
     start = HingePoint(np.zeros((400, 4)), np.zeros(4))
     iterate = SplittingIterate(
-        problem, start, 1e3 * splitting.unit_of(problem.gram), splitting.DEFAULTS
+        problem, start, 1e3 * unit_of(problem.gram), DEFAULTS
     )
     assert iterate.prepare(Progress(Settings()))
     assert iterate.advance(30, Progress(Settings()))
@@ -341,7 +342,7 @@ def test_on_features_rho_follows_the_ratio_on_all_rows():
     np.testing.assert_allclose(np.clip(iterate.t, 0.0, iterate.upper), z, atol=1e-12)
     np.testing.assert_allclose(iterate.rho * (iterate.t - z), margins, rtol=1e-9, atol=1e-9)
     whole = HingeProblem(DenseGram(problem.gram.block(np.arange(400))), problem.losses)
-    fixed = SplittingIterate(whole, start, rho, splitting.DEFAULTS)
+    fixed = SplittingIterate(whole, start, rho, DEFAULTS)
     assert fixed.prepare(Progress(Settings()))
     assert not fixed.improve_rho()
 

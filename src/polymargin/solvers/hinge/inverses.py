@@ -29,7 +29,7 @@ class InverseSettings:
     no_square : eigenvalue, relative to the largest, below which features have no part in that direction.
     """
 
-    at_once: int = 2500
+    at_once: int = 1200
     block_operations: float = 2e10
     block_widths: tuple[int, int] = (64, 400)
     no_square: float = 1e-13

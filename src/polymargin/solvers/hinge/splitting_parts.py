@@ -75,7 +75,7 @@ class Parts:
         begun = np.flatnonzero((start.dual > 0.0).any(axis=1))
         n, share = self.size.n, max(len(begun) / self.size.n, pilot.share)
         is_part = self.size.p is None and n >= tuning.least_rows and len(begun) and share <= tuning.first_share
-        self.losing = np.zeros(n, dtype=bool)
+        self.losing, self.left, self.returned = (np.zeros(n, dtype=bool) for _ in range(3))
         self.is_ready = progress.status is not Status.NUMERICAL_ERROR
         self.t: NDArray[np.float64] | None = None
         self.part_tol = tuning.rough
@@ -149,9 +149,12 @@ class Parts:
             self.point, self.best = point, certificate
 
     def _pays_to_leave_some(self) -> bool:
-        """Tell whether the steps to go take less without the examples that have fallen to zero, a factor included."""
-        tuning, size, active = self.tuning, self.iterate.size, int(self.iterate.active().sum())
-        if size.p is not None or size.n < tuning.least_rows or not 0 < active <= tuning.fewer * size.n:
+        """Tell whether the steps to go take less without examples that have fallen to zero, a factor included."""
+        tuning, size = self.tuning, self.iterate.size
+        if size.p is not None or size.n < tuning.least_rows or self.gap > tuning.believed:
+            return False
+        active = int(self._kept().sum())
+        if not 0 < active <= tuning.fewer * size.n:
             return False
         smaller, to_go = SplitSize(active, size.k), min(self.to_go, float(tuning.max_steps))
         saved = RATES.work(tuning.operations(size, to_go)) - RATES.work(tuning.operations(smaller, to_go))
@@ -185,18 +188,24 @@ class Parts:
         self.losing = outside & (margins > 0.0).any(axis=1)
         self.t = np.where(outside[:, None], margins / self.rho, 0.0)
 
+    def _kept(self) -> NDArray[np.bool_]:
+        """Tell which examples of the part have variables above zero, or have come back once: none leaves twice."""
+        return self.iterate.active() | self.returned[self.rows]
+
     def _regroup(self) -> bool:
-        """Take the examples with variables above zero and those that lose; the same ones more exactly if there are no others."""
-        active = self.iterate.active()
+        """Go on with those that are kept and those that lose, or more exactly with the same; False without time."""
+        kept, rows = self._kept(), self.rows
         if self.gap <= self.part_tol:
             self.part_tol *= self.tuning.closer
-        if self.is_whole:
-            self.t = np.empty_like(self.iterate.t)
-        wanted = self.losing.copy()
-        wanted[self.rows] = active
-        if not self.losing.any() and active.sum() > self.tuning.fewer * len(self.rows):
+        if not self.losing.any() and kept.sum() > self.tuning.fewer * len(rows):
             self.is_due = False
             return self.iterate.hasten(self.to_go, self.progress)
-        self.t[self.rows] = self.iterate.t
+        if self.t is None:
+            self.t = np.empty((self.size.n, self.size.k))
+        self.t[rows] = self.iterate.t
+        self.returned |= self.losing & self.left
+        self.left[rows] |= ~kept
+        wanted = self.losing.copy()
+        wanted[rows] = kept
         self._take(np.flatnonzero(wanted))
         return self.is_ready

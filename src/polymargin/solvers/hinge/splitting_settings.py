@@ -50,8 +50,8 @@ class SplittingSettings:
         the start's own and the pilot's are one of; beyond it there is little to save.
     rough, closer, inside : gap to which the first part is solved, the part of it that is left to the next one, and
         the part of the tolerance that is for the examples inside at last: the rest is for those outside.
-    fewer : part of the examples that steps are taken on, to which those with variables above zero must have fallen
-        for the others to be left out.
+    fewer, believed : part of the examples that steps are taken on, to which those with variables above zero must
+        have fallen for the others to be left out, and the gap from which on this is believed.
     most_share : part of all examples beyond which all are taken.
     inverse : of the inverse.
     leaps : of Newton's method on the faces that the state tells, on the matrix.
@@ -95,12 +95,13 @@ class SplittingSettings:
     step_entries: float = 5.0
     square_cost: float = 1.5
     eigen_cost: float = 12.0
-    least_rows: int = 1500
-    first_share: float = 0.92
+    least_rows: int = 900
+    first_share: float = 0.85
     rough: float = 0.03
     closer: float = 0.1
     inside: float = 0.7
     fewer: float = 0.85
+    believed: float = 0.05
     most_share: float = 0.9
     inverse: InverseSettings = INVERSES
     leaps: LeapSettings = LEAPS

@@ -9,7 +9,7 @@ import numpy as np
 
 from polymargin.gram import LazyGram
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes, polyhedral
 from polymargin.solvers.contract import Progress, Record, Settings, Solution, Solver, Status
 from polymargin.solvers.hinge.feasibility import feasible, on_face
 from polymargin.solvers.hinge.kernel_point import ScoredPoint, first_dual, held_in_memory
@@ -130,6 +130,12 @@ class State:
         point, losses = self._scored(), polyhedral(self.problem.losses, "The size of a face")
         face = losses.open_face(point.dual, point.scores + point.intercept)
         return int(face.sum()), int(face.any(axis=1).sum())
+
+    def bounded_share(self) -> float:
+        """Return the part at their upper bound of the dual variables above zero, as hinges of single scores have them."""
+        dual, upper = self._scored().dual, boxes(self.problem.losses, "The share of bounds").upper
+        above = int(np.count_nonzero(dual > 0.0))
+        return float(np.count_nonzero((dual >= upper) & (upper > 0.0))) / max(above, 1)
 
     def _scored(self) -> ScoredPoint:
         """Return the point to go on from, with its scores, which are kept."""
