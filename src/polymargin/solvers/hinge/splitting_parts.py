@@ -185,7 +185,11 @@ class Parts:
         outside = np.ones(self.size.n, dtype=bool)
         outside[self.rows] = False
         margins = np.where(self.problem.losses.sizes > 0.0, margins, 0.0)
-        self.losing = outside & (margins > 0.0).any(axis=1)
+        worst = np.where(outside, margins.max(axis=1), 0.0)
+        least, many = 0.0, self.tuning.many * len(self.rows)
+        if np.count_nonzero(worst > 0.0) > many:
+            least = float(np.quantile(worst[worst > 0.0], 1.0 - self.tuning.admitted))
+        self.losing = worst > least
         self.t = np.where(outside[:, None], margins / self.rho, 0.0)
 
     def _kept(self) -> NDArray[np.bool_]:

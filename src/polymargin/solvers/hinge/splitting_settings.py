@@ -50,6 +50,8 @@ class SplittingSettings:
         the start's own and the pilot's are one of; beyond it there is little to save.
     rough, closer, inside : gap to which the first part is solved, the part of it that is left to the next one, and
         the part of the tolerance that is for the examples inside at last: the rest is for those outside.
+    many, admitted : losing examples outside, over those inside, from which on only this part is taken in, those that lose
+        most: many of the others will not when these are in.
     fewer, believed : part of the examples that steps are taken on, to which those with variables above zero must
         have fallen for the others to be left out, and the gap from which on this is believed.
     most_share : part of all examples beyond which all are taken.
@@ -100,6 +102,8 @@ class SplittingSettings:
     rough: float = 0.03
     closer: float = 0.1
     inside: float = 0.7
+    many: float = 0.2
+    admitted: float = 0.5
     fewer: float = 0.85
     believed: float = 0.05
     most_share: float = 0.9
