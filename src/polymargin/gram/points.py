@@ -17,6 +17,9 @@ BLOCK_BYTES = 2**20
 FEWEST_ROWS = 32
 """Rows of a block at least: matrix products of fewer are slow."""
 
+FEWEST_POINTS = 256
+"""Points of a block at least, for the same reason."""
+
 LARGEST_REPEATED_POWER = 8
 """Integer degree up to which products are faster than a general power."""
 
@@ -73,11 +76,14 @@ def _rbf(kernel: Kernel, points: NDArray) -> Prepared:
 
     def block(X: NDArray) -> NDArray[np.float64]:
         rows = (X - centre) * scale
-        values = rows @ columns
-        values -= squares
-        values -= 0.5 * row_norms_squared(rows)[:, None]
-        np.minimum(values, 0.0, out=values)
-        return np.exp(values, out=values)
+        own, values = 0.5 * row_norms_squared(rows)[:, None], np.empty((len(rows), len(squares)))
+        for part in gen_batches(len(squares), max(FEWEST_POINTS, BLOCK_BYTES // (8 * max(1, len(rows))))):
+            exponents = rows @ columns[:, part]
+            exponents -= squares[part]
+            exponents -= own
+            np.minimum(exponents, 0.0, out=exponents)
+            np.exp(exponents, out=values[:, part])
+        return values
 
     return block
 

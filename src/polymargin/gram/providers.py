@@ -15,6 +15,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
 from polymargin.gram.kernels import AT_ONCE, Kernel, OutOfTimeError, row_norms_squared, row_ranges
+from polymargin.gram.points import PointKernel
 from polymargin.gram.products import skinny_product
 from polymargin.memory import check_memory
 from polymargin.threads import eigh, large_products
@@ -124,6 +125,7 @@ class LazyGram:
         self.kernel = kernel
         self.X = X
         self.n = X.shape[0]
+        self._kernel_of_all = PointKernel(kernel, X)
         slots = min(self.n, max(_ROWS_AT_A_TIME, int(cache_size * 1e6 / (4 * self.n))))
         self._cache = np.empty((slots, self.n), dtype=np.float32)
         self._slot_of = np.full(self.n, -1, dtype=np.intp)
@@ -137,8 +139,9 @@ class LazyGram:
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Compute rows of the matrix, restricted to `columns` where given."""
-        other = self.X if columns is None else self.X[columns]
-        return np.asarray(self.kernel(self.X[rows], other), dtype=np.float64)
+        if columns is None:
+            return np.asarray(self._kernel_of_all(self.X[rows]), dtype=np.float64)
+        return np.asarray(self.kernel(self.X[rows], self.X[columns]), dtype=np.float64)
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V`, computing the matrix once in blocks of rows."""
@@ -160,7 +163,7 @@ class LazyGram:
             victims = np.argpartition(self._used_at, len(missing) - 1)[: len(missing)]
             evicted = self._row_in[victims]
             self._slot_of[evicted[evicted >= 0]] = -1
-            self._cache[victims] = self.kernel(self.X[missing], self.X)
+            self._cache[victims] = self._kernel_of_all(self.X[missing])
             self._slot_of[missing] = victims
             self._row_in[victims] = missing
             self._used_at[victims] = self._clock
@@ -286,9 +289,9 @@ def make_gram(kernel: Kernel, X: Any, cache_size: float, until: float = math.inf
         with large_products(n * n):
             if size == 8:
                 return DenseGram(np.ascontiguousarray(kernel.matrix(X, until, at_once), dtype=np.float64))
-            matrix = np.empty((n, n), dtype=np.float32)
+            matrix, kernel_of_all = np.empty((n, n), dtype=np.float32), PointKernel(kernel, X)
             for rows in row_ranges(n, n * p, until, at_once):
-                matrix[rows] = kernel(X[rows], X)
+                matrix[rows] = kernel_of_all(X[rows])
             return DenseGram(matrix)
     except OutOfTimeError:
         return LazyGram(kernel, X)

@@ -1,10 +1,12 @@
 """The exact unpenalised intercept for given score functions, central where it is not unique."""
 
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin._native.quantiles import entries_within
 from polymargin._native.relative import cheapest_cycle
 from polymargin.problems.hinge import PolyhedralLosses, boxes
 from polymargin.solvers.hinge.moves import NONE, class_arcs
@@ -78,18 +80,15 @@ class _Quantiles:
         window: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     ):
         k = G.shape[1]
-        used = upper > 0
-        self.before = np.zeros(k)
-        if window is not None:
-            below = window[0] > G
-            self.before = np.einsum("ij,ij->j", upper, below)
-            used &= ~below & (window[1] >= G)
-        self.owner, rows = np.nonzero(used.T)
-        values = G[rows, self.owner]
-        order = np.lexsort((values, self.owner))
+        lowest, highest = (np.full(k, -np.inf), np.full(k, np.inf)) if window is None else window
+        values, weights, counts, self.before = entries_within(G, upper, lowest, highest)
+        self.owner = np.repeat(np.arange(k), counts)
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        columns = [slice(*ends) for ends in pairwise(self.starts)]
+        # each column by itself: one sort by column and value takes twice as long
+        order = np.concatenate([column.start + np.argsort(values[column]) for column in columns])
         self.values = values[order]
-        self.starts = np.searchsorted(self.owner, np.arange(k + 1))
-        running = np.concatenate([[0.0], np.cumsum(upper[rows[order], self.owner])])
+        running = np.concatenate([[0.0], np.cumsum(weights[order])])
         self.cumulative = running[1:] - running[self.starts[self.owner]] + self.before[self.owner]
         self.totals = self.before + np.diff(running[self.starts])
         self.empty = np.diff(self.starts) == 0
