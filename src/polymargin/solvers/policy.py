@@ -120,8 +120,8 @@ class Policy:
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
     split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
-    mostly_bounded : part at the upper bound of the variables above zero from which on the decomposition becomes faster
-        towards the end, so that its pace tells nothing.
+    mostly_bounded : part of the variables above zero that are at their upper bounds, from which on the
+        decomposition becomes faster towards the end, so that its pace says nothing.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.

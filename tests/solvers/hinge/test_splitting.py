@@ -329,9 +329,7 @@ def test_steps_stay_exact_where_eigenvalues_lie_far_apart():
 def test_on_features_rho_follows_the_ratio_on_all_rows():
     problem = on_features(2, 400, 20, 4, 10.0)
     start = HingePoint(np.zeros((400, 4)), np.zeros(4))
-    iterate = SplittingIterate(
-        problem, start, 1e3 * unit_of(problem.gram), DEFAULTS
-    )
+    iterate = SplittingIterate(problem, start, 1e3 * unit_of(problem.gram), DEFAULTS)
     assert iterate.prepare(Progress(Settings()))
     assert iterate.advance(30, Progress(Settings()))
     iterate.certified()

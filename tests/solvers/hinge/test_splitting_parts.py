@@ -69,7 +69,9 @@ def test_examples_at_zero_are_left_out_and_the_work_is_less():
     """At a large C most examples of classes that lie apart have no part in the solution."""
     problem = problem_of(0, 1200, 4, 100.0, spread=2.0)
     settings = Settings(tol=1e-3)
-    start = Decomposition(DecompositionSettings(working_set=600)).solve(problem, replace(settings, max_iter=2)).point
+    start = (
+        Decomposition(DecompositionSettings(working_set=600)).solve(problem, replace(settings, max_iter=2)).point
+    )
     in_parts, whole = (
         Splitting(replace(tuning, least_rows=rows)).solve(problem, settings, start=start)
         for tuning, rows in ((DEFAULTS, 900), (DEFAULTS, 10**9))

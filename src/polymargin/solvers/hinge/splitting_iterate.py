@@ -25,8 +25,6 @@ CHANGED_BY_LEAPS = ("t", "margins", "guess", "intercept", "least", "R", "scores"
 """Attributes of an iterate; their values are replaced, never changed in place."""
 
 
-
-
 class SplittingIterate:
     """The state t (n, k), what the rest makes of v = 2z - t, and the matrix that takes them on."""
 
@@ -221,7 +219,6 @@ def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array) -> 
 def unit_of(gram: Gram) -> float:
     """Return the scale of the kernel."""
     return float(np.abs(gram.diagonal()).mean()) or 1.0
-
 
 
 def _inverse(gram: Gram, rho: float, tuning: InverseSettings) -> Inverse | FeatureInverse:

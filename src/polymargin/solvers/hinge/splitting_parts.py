@@ -3,9 +3,9 @@
 Where classes lie apart, or C is large, half of the examples end with all their variables at zero. Steps on the
 others read a quarter of the matrix, whose factor takes an eighth of the work. A dual point of a part of the
 examples is one of all, and of the same value; only its scores have to be certified on all of them. That is done
-once the part is solved as exactly as it has to be, or once so many of its examples have fallen to zero that it pays
-to go on without them. The next part is the examples with variables above zero, and those outside that lose by the
-scores found.
+once the part is solved as exactly as it has to be, or once so many of its examples have fallen to zero that it
+pays to go on without them. The next part is the examples with variables above zero, and those outside that lose by
+the scores found: where these are many, the ones that lose most.
 """
 
 from dataclasses import replace
@@ -118,7 +118,7 @@ class Parts:
             self._seen(*self.leaps.take(self.iterate, self.gap, self.progress, self.part_tol))
 
     def go_on(self) -> bool:
-        """Prepare the next steps, on other examples where some are to be left out or taken in; False without time."""
+        """Prepare the next steps, on other examples where the part is to change; False without time."""
         if self.is_due:
             return self._regroup()
         if not self.iterate.hasten(self.to_go, self.progress):
@@ -186,10 +186,9 @@ class Parts:
         outside[self.rows] = False
         margins = np.where(self.problem.losses.sizes > 0.0, margins, 0.0)
         worst = np.where(outside, margins.max(axis=1), 0.0)
-        least, many = 0.0, self.tuning.many * len(self.rows)
-        if np.count_nonzero(worst > 0.0) > many:
-            least = float(np.quantile(worst[worst > 0.0], 1.0 - self.tuning.admitted))
-        self.losing = worst > least
+        self.losing = worst > 0.0
+        if np.count_nonzero(self.losing) > self.tuning.many * len(self.rows):
+            self.losing &= worst >= np.quantile(worst[self.losing], 1.0 - self.tuning.admitted)
         self.t = np.where(outside[:, None], margins / self.rho, 0.0)
 
     def _kept(self) -> NDArray[np.bool_]:
@@ -197,11 +196,11 @@ class Parts:
         return self.iterate.active() | self.returned[self.rows]
 
     def _regroup(self) -> bool:
-        """Go on with those that are kept and those that lose, or more exactly with the same; False without time."""
+        """Go on with those kept and those that lose, or more exactly with the same; False without time."""
         kept, rows = self._kept(), self.rows
         if self.gap <= self.part_tol:
             self.part_tol *= self.tuning.closer
-        if not self.losing.any() and kept.sum() > self.tuning.fewer * len(rows):
+        if not self.losing.any() and not 0 < kept.sum() <= self.tuning.fewer * len(rows):
             self.is_due = False
             return self.iterate.hasten(self.to_go, self.progress)
         if self.t is None:

@@ -46,12 +46,12 @@ class SplittingSettings:
     changed : factor by which the ratio on all rows must tell another rho than that in use to change it.
     step_entries, square_cost, eigen_cost : on features, operations of compiled loops that a step takes per class
         and example; of products, per feature and entry; of factorisations, as a multiple of their number cubed.
-    least_rows, first_share : examples from which on the steps are taken on a part of them, and the largest part that
-        the start's own and the pilot's are one of; beyond it there is little to save.
+    least_rows, first_share : examples from which on steps are taken on a part of them, and how large a part those
+        of the start and of the pilot may be, as there is little to save beyond it.
     rough, closer, inside : gap to which the first part is solved, the part of it that is left to the next one, and
         the part of the tolerance that is for the examples inside at last: the rest is for those outside.
-    many, admitted : losing examples outside, over those inside, from which on only this part is taken in, those that lose
-        most: many of the others will not when these are in.
+    many, admitted : losing examples outside over those inside, beyond which only a part of them is taken in, and
+        that part: those that lose most. Many of the others will not lose any more.
     fewer, believed : part of the examples that steps are taken on, to which those with variables above zero must
         have fallen for the others to be left out, and the gap from which on this is believed.
     most_share : part of all examples beyond which all are taken.

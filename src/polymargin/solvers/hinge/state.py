@@ -132,7 +132,7 @@ class State:
         return int(face.sum()), int(face.any(axis=1).sum())
 
     def bounded_share(self) -> float:
-        """Return the part at their upper bound of the dual variables above zero, as hinges of single scores have them."""
+        """Return the part of the dual variables above zero that are at their upper bounds, in boxes."""
         dual, upper = self._scored().dual, boxes(self.problem.losses, "The share of bounds").upper
         above = int(np.count_nonzero(dual > 0.0))
         return float(np.count_nonzero((dual >= upper) & (upper > 0.0))) / max(above, 1)
