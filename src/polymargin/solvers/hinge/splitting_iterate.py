@@ -136,7 +136,8 @@ class SplittingIterate:
 
     def active(self) -> NDArray[np.bool_]:
         """Tell which examples have variables above zero."""
-        return ((self.t > 0.0) & (self.upper > 0.0)).any(axis=1)
+        above: NDArray[np.bool_] = (self.t > 0.0) & (self.upper > 0.0)
+        return np.logical_or.reduce(above, axis=1)
 
     def free(self) -> NDArray[np.bool_]:
         """Tell which variables are free."""

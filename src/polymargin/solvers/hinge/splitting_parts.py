@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from polymargin.gram import as_dense
 from polymargin.problems.certificate import Certificate
-from polymargin.problems.hinge import HingePoint, HingeProblem
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress, Status
 from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -164,6 +164,7 @@ class Parts:
     def _look_at_all(self) -> Certificate:
         """Certify the part's best point on all examples, and see which of those outside lose by it."""
         problem, iterate, rows = self.problem, self.iterate, self.rows
+        losses = boxes(problem.losses, "Splitting")
         self.progress.count_all(self.tuning.operations_to_look(self.size))
         n, k = self.size.n, self.size.k
         dual, R = np.zeros((n, k)), np.zeros((n, k))
@@ -172,11 +173,11 @@ class Parts:
         H = np.ascontiguousarray(products[:, k:])
         intercept = iterate.intercept
         if problem.fit_intercept:
-            intercept = central_intercept(problem.losses, dual, H, guess=intercept)
+            intercept = central_intercept(losses, dual, H, guess=intercept)
         length = best_length(problem, R, H, intercept)
         point = HingePoint(dual, length * intercept, primal=length * R)
         certificate = problem.certify(point, np.ascontiguousarray(products[:, :k]), length * H)
-        self._note_losing(problem.losses.margins(H + intercept))
+        self._note_losing(losses.margins(H + intercept))
         self._offer(point, certificate)
         return certificate
 
