@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native.relative import cheapest_cycle
+from polymargin._native.cycles import cheapest_cycle, shortest_paths
 from polymargin.problems.hinge import PolyhedralLosses, boxes
 from polymargin.solvers.hinge.moves import NONE, class_arcs
 from polymargin.solvers.hinge.settings import INTERCEPT
@@ -144,7 +144,8 @@ def potential_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
     distance = _shortest_paths(np.where(missing, np.inf, arcs + slack))
     finite = distance[np.isfinite(distance)]
     far = max(2.0, float(np.abs(finite).max()))
-    distance = _shortest_paths(np.where(missing, far, arcs + slack))
+    if missing.sum() > len(arcs):  # besides the diagonal
+        distance = _shortest_paths(np.where(missing, far, arcs + slack))
     return (distance - distance.T).mean(axis=1) / 2
 
 
@@ -159,9 +160,8 @@ def halfway_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _shortest_paths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the distances between all pairs of classes (Floyd & Warshall)."""
+    """Return the distances between all pairs of classes."""
     distance = lengths.copy()
     np.fill_diagonal(distance, 0.0)
-    for stop in range(len(distance)):
-        distance = np.minimum(distance, distance[:, [stop]] + distance[stop])
+    shortest_paths(distance)
     return distance
