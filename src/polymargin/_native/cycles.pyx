@@ -62,8 +62,8 @@ cdef class CycleSearch:
 
     cdef double _begin(self, const double[:, ::1] weight) noexcept nogil:
         """Choose the cheapest arc of every class that lies on a way without end; return what is rounding."""
-        cdef Py_ssize_t d, c, best, left = 1
-        cdef double scale = 0.0
+        cdef Py_ssize_t d, c, left = 1
+        cdef double low, scale = 0.0
         for d in range(self.k):
             self.following[d], self.potential[d] = 0, 0.0
         while left:  # classes from which no arc leads on are no part of a cycle, nor those that lead to them alone
@@ -71,22 +71,22 @@ cdef class CycleSearch:
             for d in range(self.k):
                 if self.following[d] < 0:
                     continue
-                best = -1
-                for c in range(self.k):
-                    if weight[d, c] < OPEN and self.following[c] >= 0:
-                        if best < 0 or weight[d, c] < weight[d, best]:
-                            best = c
-                self.following[d] = best
-                left += best < 0
+                low = lowest_sum(&weight[d, 0], &self.potential[0], self.k)
+                if low > OPEN:
+                    self.following[d], self.potential[d] = -1, WALL
+                    left += 1
+                    continue
+                c = 0
+                while weight[d, c] + self.potential[c] != low:
+                    c += 1
+                self.following[d] = c
             self.visits += <double>self.k * self.k
         for d in range(self.k):
             if self.following[d] < 0:
-                self.potential[d] = WALL
                 continue
             self.potential[d] = weight[d, self.following[d]]
             for c in range(self.k):
-                if weight[d, c] < OPEN:
-                    scale = max(scale, fabs(weight[d, c]))
+                scale = max(scale, fabs(weight[d, c]) if weight[d, c] < OPEN else 0.0)
         return 4.0 * self.k * EPSILON * scale
 
     cdef double _cheapest_of_choice(self, const double[:, ::1] weight) noexcept nogil:
