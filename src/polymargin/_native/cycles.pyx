@@ -19,7 +19,9 @@ cdef extern from "vectors.h" nogil:
 
 cdef double WALL = 1e300
 cdef double OPEN = 1e299  # what lies below is a number, what lies above is a missing arc
-cdef double EPSILON = 2.0**-52
+ROUNDING = 2.0**-50
+"""Part of the largest weight, times the number of classes, by which a mean that was found may be too high."""
+cdef double PART = ROUNDING
 cdef enum:
     UNKNOWN = -1
     LEADS = -2      # to the cheapest cycle
@@ -87,7 +89,7 @@ cdef class CycleSearch:
             self.potential[d] = weight[d, self.following[d]]
             for c in range(self.k):
                 scale = max(scale, fabs(weight[d, c]) if weight[d, c] < OPEN else 0.0)
-        return 4.0 * self.k * EPSILON * scale
+        return PART * self.k * scale
 
     cdef double _cheapest_of_choice(self, const double[:, ::1] weight) noexcept nogil:
         """Return the lowest mean of the cycles of the chosen arcs, and note a class of it."""

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def curvature_of_maxima(theta: Array, features: Array) -> Array:
-    """Return ``sum_b (diag(theta_b) - theta_b theta_b' / sum theta_b) (x) x_b x_b'`` of blocks with their features.
+    """Return ``sum_b (diag(theta_b) - theta_b theta_b' / sum theta_b) (x) x_b x_b'``, x_b the features of a block.
 
     Where one slot of a block has nearly all of theta, its part of the diagonal would cancel against the square:
     so classes are measured from that of the largest slot, a, as in ``sum_j theta_j (e_j - e_a) (e_j - e_a)'``.
@@ -70,7 +70,7 @@ def pairs_of_atoms(atoms: Array) -> sparse.csr_array:
 
 
 def in_basis(curvature: Array, basis: Array) -> Array:
-    """Return a curvature (p, k, p, k) in a basis (k, m) of the classes, (m p, m p) by basis vector, then feature."""
+    """Return a curvature (p, k, p, k) in a basis (k, m) of the classes: (m p, m p), features within its vectors."""
     p, (k, m) = len(curvature), basis.shape
     right = (curvature.reshape(-1, k) @ basis).reshape(p, k, p * m)
     return np.matmul(basis.T, right).reshape(p, m, p, m).transpose(1, 0, 3, 2).reshape(m * p, m * p)

@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native.cycles import cheapest_cycle, shortest_paths
+from polymargin._native.cycles import ROUNDING, cheapest_cycle, shortest_paths
 from polymargin.problems.hinge import PolyhedralLosses, boxes
 from polymargin.solvers.hinge.moves import NONE, class_arcs
 from polymargin.solvers.hinge.settings import INTERCEPT
@@ -140,7 +140,10 @@ def potential_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
     which) nothing can move is taken to be as far as the farthest of the others, at least 2, the margin.
     """
     missing = arcs >= NONE / 10
-    slack = max(0.0, -cheapest_cycle(arcs)[0])
+    mean = cheapest_cycle(arcs)[0]
+    # cycles below zero by rounding alone would make shortest paths double their length at every class
+    sizes = np.abs(np.where(missing, 0.0, arcs))
+    slack = max(0.0, -mean) + 2.0 * ROUNDING * len(arcs) * float(sizes.max())
     distance = _shortest_paths(np.where(missing, np.inf, arcs + slack))
     finite = distance[np.isfinite(distance)]
     far = max(2.0, float(np.abs(finite).max()))
