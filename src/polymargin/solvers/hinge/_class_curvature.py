@@ -70,7 +70,7 @@ def pairs_of_atoms(atoms: Array) -> sparse.csr_array:
 
 
 def in_basis(curvature: Array, basis: Array) -> Array:
-    """Return a curvature (p, k, p, k) in a basis (k, m) of the classes: (m p, m p), features within its vectors."""
+    """Return a curvature (p, k, p, k) in a basis (k, m) of the classes: (m p, m p), features innermost."""
     p, (k, m) = len(curvature), basis.shape
     right = (curvature.reshape(-1, k) @ basis).reshape(p, k, p * m)
     return np.matmul(basis.T, right).reshape(p, m, p, m).transpose(1, 0, 3, 2).reshape(m * p, m * p)
