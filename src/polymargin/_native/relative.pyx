@@ -30,12 +30,13 @@ cdef Py_ssize_t TURNS = 5
 cdef double WORTHWHILE = 0.3
 
 
-cdef void scan_moves(const double *up, const double *down, Py_ssize_t m, double *lowest,
+cdef void scan_moves(const double *up, const double *down, const int *rows, Py_ssize_t count, double *lowest,
                      Py_ssize_t *mover) noexcept nogil:
-    """Find the lowest rate of a move: the smallest up[r] - down[r], and its row."""
+    """Find the lowest rate of a move among some rows: the smallest up[r] - down[r], and its row."""
     cdef double rate, low = WALL
-    cdef Py_ssize_t r, best = -1
-    for r in range(m):
+    cdef Py_ssize_t s, r, best = -1
+    for s in range(count):
+        r = rows[s]
         rate = up[r] - down[r]
         if rate < low:
             low = rate
@@ -66,16 +67,22 @@ def class_moves(const double[:, ::1] up, const double[:, ::1] down):
     ----------
     up, down : (k, n) the gradient where the coefficient may grow (else 1e300), or shrink (else -1e300).
     """
-    cdef Py_ssize_t k = up.shape[0], n = up.shape[1], c, d
+    cdef Py_ssize_t k = up.shape[0], n = up.shape[1], c, d, r, count
     weights = np.full((k, k), WALL)
     movers = np.full((k, k), -1, dtype=np.intp)
     cdef double[:, ::1] weight = weights
     cdef Py_ssize_t[:, ::1] mover = movers
+    cdef int[::1] rows = np.empty(n, dtype=np.intc)
     with nogil:
-        for d in range(k):
-            for c in range(k):
-                if c != d:
-                    scan_moves(&up[c, 0], &down[d, 0], n, &weight[d, c], &mover[d, c])
+        for c in range(k):
+            count = 0
+            for r in range(n):  # few of many rows can grow in a class
+                if up[c, r] < OPEN:
+                    rows[count] = <int>r
+                    count += 1
+            for d in range(k):
+                if c != d and count:
+                    scan_moves(&up[c, 0], &down[d, 0], &rows[0], count, &weight[d, c], &mover[d, c])
     return weights, movers
 
 
