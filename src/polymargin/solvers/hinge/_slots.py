@@ -100,8 +100,11 @@ class BoxSlots(Slots):
         self.weight = losses.upper[self.example, self.hinge]
         self.offsets = np.tile([losses.offset, 0.0], (len(self.weight), 1))
         self.starts = np.searchsorted(self.example, np.arange(losses.n_examples + 1))
-        self.atoms, atom_of = _unique_up_to_sign(losses.directions)
-        self.atom = atom_of[losses.labels[self.example], self.hinge]
+        shared = (
+            losses.directions.strides[0] == 0
+        )  # one table for all classes, whose copies would be cubic in them
+        self.atoms, atom_of = _unique_up_to_sign(losses.directions[:1] if shared else losses.directions)
+        self.atom = atom_of[0 if shared else losses.labels[self.example], self.hinge]
 
     def lift(self, F: Array) -> Array:
         """Return the linear part of the slots' margins at the scores `F`."""
