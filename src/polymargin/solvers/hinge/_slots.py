@@ -100,9 +100,8 @@ class BoxSlots(Slots):
         self.weight = losses.upper[self.example, self.hinge]
         self.offsets = np.tile([losses.offset, 0.0], (len(self.weight), 1))
         self.starts = np.searchsorted(self.example, np.arange(losses.n_examples + 1))
-        shared = (
-            losses.directions.strides[0] == 0
-        )  # one table for all classes, whose copies would be cubic in them
+        # one table for all classes: its copies would be cubic in them
+        shared = losses.directions.strides[0] == 0
         self.atoms, atom_of = _unique_up_to_sign(losses.directions[:1] if shared else losses.directions)
         self.atom = atom_of[0 if shared else losses.labels[self.example], self.hinge]
 
