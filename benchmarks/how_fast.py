@@ -317,7 +317,8 @@ over the data sets, and times over those at 1e-3, the median and in brackets the
 
 `python -m benchmarks.multicategory --part widths` has C and widths beside SVC, `benchmarks.linear` linear
 machines beside LinearSVC at equal accuracy, `benchmarks.portfolio` {{doc}}`which method solves what
-<explain/multicategory>`, `benchmarks.selection` {{doc}}`searches <explain/selection>`, `benchmarks.threads`
+<explain/multicategory>`, `benchmarks.selection` {{doc}}`searches <explain/selection>`, `benchmarks.classes`
+machines of up to 300 classes (docs/figures/classes.md), `benchmarks.threads`
 first fits with one thread and with more, alone and beside busy processes.
 """
 WITH_R = """`e1071` and kernlab's "C-svc" are one-vs-one machines of R, "spoc-svc" is the machine of Crammer &

@@ -136,7 +136,7 @@ def test_systems_agree_over_whole_iterations(seed):
     problem = HingeProblem(FeatureGram(X), losses, bool(seed % 2), tilt)
     model = Model(problem, None).tilted(problem)
     compiled, other = (model.first_system(None) for _ in range(2))
-    rows = Rows(model.features, other.blocks, model.slots.atoms, model.unknowns.basis, model.products)
+    rows = Rows(model.features, other.blocks, model.slots, model.unknowns.basis, model.products)
     plain = NewtonSystem(model.unknowns, rows, other.Z)
     assert isinstance(compiled, DenseSystem)
     for _ in range(6):

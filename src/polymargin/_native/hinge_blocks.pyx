@@ -98,6 +98,11 @@ cdef class HingeBlocks:
         return self._columns(self.s, self.t)
 
     @property
+    def theta(self):
+        """Dual slots over slacks."""
+        return self.alpha / self.slack
+
+    @property
     def epigraph(self):
         """Epigraph variables."""
         return np.array(<double[:self.size]> self.e)

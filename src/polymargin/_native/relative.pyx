@@ -11,8 +11,8 @@ at the rate G_ic - G_id. Let ``weight[d, c]`` be the lowest such rate over all r
 
 The steps are *exchanges*, cycles of two classes turned by two rows (sequential minimal optimisation on a pair of
 classes, the partner chosen for the largest gain), and, where exchanges are exhausted, the cycle of lowest mean
-weight (R. M. Karp, A characterization of the minimum cycle mean in a digraph, 1978), which may need as many rows
-as there are classes. A *violation* is minus twice the mean weight of a cycle: for an exchange, its slope.
+weight (see `cycles`), which may need as many rows as there are classes. A *violation* is minus twice the mean
+weight of a cycle: for an exchange, its slope.
 
 Of many classes there are far more pairs than steps, so that a weight is looked for again only where one of its two
 classes has changed since, and only among the rows that can grow in its class, which are few: its own, and those
@@ -21,6 +21,8 @@ that have lost to it.
 
 import numpy as np
 
+from polymargin._native.cycles cimport CycleSearch
+
 cdef double WALL = 1e300
 cdef double OPEN = 1e299  # what lies below is a number, what lies above is a wall
 cdef double SNAP = 1e-15
@@ -28,12 +30,13 @@ cdef Py_ssize_t TURNS = 5
 cdef double WORTHWHILE = 0.3
 
 
-cdef void scan_moves(const double *up, const double *down, Py_ssize_t m, double *lowest,
+cdef void scan_moves(const double *up, const double *down, const int *rows, Py_ssize_t count, double *lowest,
                      Py_ssize_t *mover) noexcept nogil:
-    """Find the lowest rate of a move: the smallest up[r] - down[r], and its row."""
+    """Find the lowest rate of a move among some rows: the smallest up[r] - down[r], and its row."""
     cdef double rate, low = WALL
-    cdef Py_ssize_t r, best = -1
-    for r in range(m):
+    cdef Py_ssize_t s, r, best = -1
+    for s in range(count):
+        r = rows[s]
         rate = up[r] - down[r]
         if rate < low:
             low = rate
@@ -57,66 +60,6 @@ cdef void scan_open_moves(const double *to, const double *away, const double *wa
     mover[0] = best
 
 
-cdef void lengthen(const double *weight, Py_ssize_t k, Py_ssize_t d, double cost, double *cheapest,
-                   Py_ssize_t *before) noexcept nogil:
-    """Go on from class d to all others where that is cheaper; without a branch, as this is done k^2 times."""
-    cdef Py_ssize_t c
-    cdef double longer
-    cdef bint is_cheaper
-    for c in range(k):
-        longer = cost + weight[c]
-        is_cheaper = (longer < cheapest[c]) & (weight[c] < OPEN) & (c != d)
-        cheapest[c] = longer if is_cheaper else cheapest[c]
-        before[c] = d if is_cheaper else before[c]
-
-
-cdef double cheapest_walk(const double[:, ::1] weight, double[:, ::1] cost, Py_ssize_t[:, ::1] before,
-                          Py_ssize_t *end) noexcept nogil:
-    """Tabulate the cheapest walks of 0..k arcs to every class; return Karp's minimum mean weight of a cycle."""
-    cdef Py_ssize_t k = weight.shape[0], length, c, d
-    cdef double mean, lowest = WALL
-    end[0] = -1
-    for c in range(k):
-        cost[0, c] = 0.0
-    for length in range(1, k + 1):
-        for c in range(k):
-            cost[length, c] = WALL
-            before[length, c] = -1
-        for d in range(k):
-            if cost[length - 1, d] < OPEN:
-                lengthen(&weight[d, 0], k, d, cost[length - 1, d], &cost[length, 0], &before[length, 0])
-    for c in range(k):
-        if cost[k, c] > OPEN:
-            continue
-        mean = -WALL
-        for length in range(k):
-            if cost[length, c] < OPEN:
-                mean = max(mean, (cost[k, c] - cost[length, c]) / (k - length))
-        if mean < lowest:
-            lowest = mean
-            end[0] = c
-    return lowest
-
-
-cdef Py_ssize_t last_cycle(const Py_ssize_t[:, ::1] before, Py_ssize_t end, Py_ssize_t[::1] cycle,
-                           Py_ssize_t[::1] seen) noexcept nogil:
-    """Write the classes of the last cycle of the walk to `end`, in walking order; return their number."""
-    cdef Py_ssize_t k = before.shape[1], length = k, here = end, first, size, r
-    for r in range(k):
-        seen[r] = -1
-    while seen[here] < 0:
-        seen[here] = length
-        here = before[length, here]
-        length -= 1
-    size = seen[here] - length
-    # `here` was met at `length` and again at `seen[here]`: walk back between the two
-    first = seen[here]
-    for r in range(size):
-        cycle[size - 1 - r] = here
-        here = before[first - r, here]
-    return size
-
-
 def class_moves(const double[:, ::1] up, const double[:, ::1] down):
     """Return the lowest rate ``weight[d, c]`` of a move from class d to class c over all rows, and its row.
 
@@ -124,31 +67,23 @@ def class_moves(const double[:, ::1] up, const double[:, ::1] down):
     ----------
     up, down : (k, n) the gradient where the coefficient may grow (else 1e300), or shrink (else -1e300).
     """
-    cdef Py_ssize_t k = up.shape[0], n = up.shape[1], c, d
+    cdef Py_ssize_t k = up.shape[0], n = up.shape[1], c, d, r, count
     weights = np.full((k, k), WALL)
     movers = np.full((k, k), -1, dtype=np.intp)
     cdef double[:, ::1] weight = weights
     cdef Py_ssize_t[:, ::1] mover = movers
+    cdef int[::1] rows = np.empty(n, dtype=np.intc)
     with nogil:
-        for d in range(k):
-            for c in range(k):
-                if c != d:
-                    scan_moves(&up[c, 0], &down[d, 0], n, &weight[d, c], &mover[d, c])
+        for c in range(k):
+            count = 0
+            for r in range(n):  # few of many rows can grow in a class
+                if up[c, r] < OPEN:
+                    rows[count] = <int>r
+                    count += 1
+            for d in range(k):
+                if c != d and count:
+                    scan_moves(&up[c, 0], &down[d, 0], &rows[0], count, &weight[d, c], &mover[d, c])
     return weights, movers
-
-
-def cheapest_cycle(const double[:, ::1] weight):
-    """Return the minimum mean weight of a cycle of the classes, and the classes of such a cycle in order.
-
-    Weights of 1e299 and more are missing arcs; without any cycle the mean is 1e300.
-    """
-    cdef Py_ssize_t k = weight.shape[0], end = -1
-    cycle = np.empty(k, dtype=np.intp)
-    before = np.full((k + 1, k), -1, dtype=np.intp)
-    mean = cheapest_walk(weight, np.empty((k + 1, k)), before, &end)
-    if end < 0:
-        return mean, cycle[:0]
-    return mean, cycle[:last_cycle(before, end, cycle, np.empty(k, dtype=np.intp))]
 
 
 cdef class RelativeWorkingSet:
@@ -168,16 +103,16 @@ cdef class RelativeWorkingSet:
     cdef const double[:, ::1] upper
     cdef double[:, ::1] coefficients, gradient
     cdef double[:, ::1] wall    # none, 0, where the coefficient may shrink
-    cdef double[:, ::1] weight, cost
+    cdef double[:, ::1] weight
     cdef double[::1] diagonal
     cdef int[:, ::1] open_rows  # of every class, in ascending order, the rows whose coefficient may grow
     cdef Py_ssize_t[::1] n_open
     cdef Py_ssize_t[::1] changed  # when a class was changed last, in looks at arcs
     cdef Py_ssize_t[:, ::1] looked  # when an arc was looked at last
     cdef Py_ssize_t now
-    cdef Py_ssize_t[:, ::1] mover, before
-    cdef Py_ssize_t[::1] cycle, seen
-    cdef Py_ssize_t m, k, size
+    cdef Py_ssize_t[:, ::1] mover
+    cdef CycleSearch search
+    cdef Py_ssize_t m, k
     cdef bint intercept
     cdef double floor
     cdef readonly double most_negative_curvature
@@ -193,9 +128,7 @@ cdef class RelativeWorkingSet:
         self.diagonal = np.diagonal(kernel).copy()
         self.weight = np.full((self.k, self.k), WALL)
         self.mover = np.empty((self.k, self.k), dtype=np.intp)
-        self.cost = np.empty((self.k + 1, self.k))
-        self.before = np.empty((self.k + 1, self.k), dtype=np.intp)
-        self.cycle, self.seen = np.empty(self.k, dtype=np.intp), np.empty(self.k, dtype=np.intp)
+        self.search = CycleSearch(self.k)
         self.looked, self.changed = np.zeros((self.k, self.k), dtype=np.intp), np.ones(self.k, dtype=np.intp)
         self.now = 1
         self.open_rows = np.zeros((self.k, self.m), dtype=np.intc)
@@ -313,35 +246,35 @@ cdef class RelativeWorkingSet:
 
     cdef double worst_cycle(self) noexcept nogil:
         """Find the cycle of lowest mean weight; return its violation."""
-        cdef Py_ssize_t c, d, end = -1
-        cdef double mean
+        cdef Py_ssize_t c, d
+        cdef double mean, visits = self.search.visits
         for d in range(self.k):
             for c in range(self.k):
                 if c != d:
                     self.look(d, c)
-        self.visits += <double>self.k * self.k * self.k
-        mean = cheapest_walk(self.weight, self.cost, self.before, &end)
-        self.size = last_cycle(self.before, end, self.cycle, self.seen) if end >= 0 else 0
+        mean = self.search.find(self.weight)
+        self.visits += self.search.visits - visits
         return max(-2.0 * mean, 0.0)
 
     cdef void turn_cycle(self) noexcept nogil:
         """Step along the cycle of `worst_cycle`: in each class one row brings weight, the next takes it on."""
-        cdef Py_ssize_t s, c, d, i, j
+        cdef Py_ssize_t s, c, d, i, j, size = self.search.size
+        cdef Py_ssize_t[::1] cycle = self.search.cycle
         cdef double slope = 0.0, curvature = 0.0, step = WALL
-        for s in range(self.size):
-            d, c = self.cycle[s], self.cycle[(s + 1) % self.size]
-            i, j = self.mover[d, c], self.mover[c, self.cycle[(s + 2) % self.size]]
+        for s in range(size):
+            d, c = cycle[s], cycle[(s + 1) % size]
+            i, j = self.mover[d, c], self.mover[c, cycle[(s + 2) % size]]
             slope -= self.weight[d, c]
             curvature += self.bend(i, j)
             step = min(step, self.room(c, d, i))
         step = min(step, slope / curvature)
-        for s in range(self.size):
-            d, c = self.cycle[s], self.cycle[(s + 1) % self.size]
-            i, j = self.mover[d, c], self.mover[c, self.cycle[(s + 2) % self.size]]
+        for s in range(size):
+            d, c = cycle[s], cycle[(s + 1) % size]
+            i, j = self.mover[d, c], self.mover[c, cycle[(s + 2) % size]]
             self.add(c, i, j, step)
             self.place(c, i, step)
             self.place(c, j, -step)
-        self.visits += 2.0 * self.size * self.m
+        self.visits += 2.0 * size * self.m
 
     cdef double move_alone(self, Py_ssize_t i, double threshold) noexcept nogil:
         """No intercept: take the best move of one row; return its violation, minus its rate."""

@@ -111,6 +111,11 @@ cdef class SimplexBlocks:
         return self._given_order(self.x.s)
 
     @property
+    def theta(self):
+        """Dual slots over slacks."""
+        return self.alpha / self.slack
+
+    @property
     def epigraph(self):
         """Epigraph variables."""
         cdef Py_ssize_t b

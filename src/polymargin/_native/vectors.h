@@ -103,4 +103,24 @@ static double simplex_threshold(const double *restrict target, double weight, in
     return theta;
 }
 
+/* The smallest sum of an arc's weight and the potential where it ends. */
+POLYMARGIN_CLONES
+static double lowest_sum(const double *restrict weight, const double *restrict potential, ptrdiff_t k) {
+    double low = 1e308;
+    for (ptrdiff_t c = 0; c < k; c++) {
+        double there = weight[c] + potential[c];
+        low = there < low ? there : low;
+    }
+    return low;
+}
+
+/* Distances by way of a class that is `first` away, where that is shorter than before. */
+POLYMARGIN_CLONES
+static void shorten(double *restrict distance, const double *restrict rest, double first, ptrdiff_t k) {
+    for (ptrdiff_t c = 0; c < k; c++) {
+        double there = first + rest[c];
+        distance[c] = there < distance[c] ? there : distance[c];
+    }
+}
+
 #endif

@@ -123,6 +123,7 @@ class Policy:
     mostly_bounded : part of the variables above zero that are at their upper bounds, from which on the
         decomposition becomes faster towards the end, so that its pace says nothing.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
+    split_before_rival : part of the work of a method behind the matrix that splitting on it may do.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
     kernel_interior_tol : gap that the interior point on the matrix itself reaches in good time.
@@ -139,7 +140,7 @@ class Policy:
     checked_scores: int = 2**18
     partitioned_unknowns: int = 10_000
     newton_features: int = 1500
-    interior_unknowns: int = 1000
+    interior_unknowns: int = 2000
     interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
     descent_share: tuple[float, float] = (0.6, 2.0)
@@ -177,6 +178,7 @@ class Policy:
     split_after: float = 0.3
     mostly_bounded: float = 0.4
     split_share: float = 0.25
+    split_before_rival: float = 0.7
     root_unknowns: int = 2500
     root_iterations: int = 20
     root_tol: float = 1e-10
@@ -369,6 +371,9 @@ class Policy:
             stage = self._polish(state) if state.is_within else self._stage_on_matrix(state)
             if stage is None:
                 return
+            if stage.method.name == Splitting.name and rival < inf:  # what is behind it need not wait for long
+                most_of_rival = self.split_before_rival * rival
+                stage = replace(stage, budget=max(self.patience * (stage.predicted or 0.0), most_of_rival))
             yield replace(stage, on_matrix=True)
 
     def _work_to_go(self, state: State) -> float:

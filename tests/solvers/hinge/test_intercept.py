@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from polymargin.solvers.hinge.intercept import quantile_intercept
+from polymargin.solvers.hinge.intercept import potential_intercept, quantile_intercept
+from polymargin.solvers.hinge.moves import NONE
 
 
 def value(G, upper, b):
@@ -54,3 +55,14 @@ def test_intercept_of_a_class_without_losses():
     assert b[0] <= -2.0
     assert b[1] <= -1.0
     assert abs(b.sum()) < 1e-12
+
+
+def test_potentials_of_many_classes_where_cycles_are_zero_but_for_rounding():
+    # as at the solution on a face: shortest paths along cycles that rounding makes negative used to run away
+    rng = np.random.default_rng(0)
+    k = 150
+    b = rng.normal(size=k)
+    b -= b.mean()
+    arcs = b[:, None] - b + 1e-14 * rng.normal(size=(k, k))  # the only potentials, from either side
+    np.fill_diagonal(arcs, NONE)
+    np.testing.assert_allclose(potential_intercept(arcs), b, atol=1e-10)

@@ -113,7 +113,7 @@ class Model:
         blocks = blocks_of(slots, alpha, slack, epigraph, passes_matter=n > p)
         Z = np.zeros_like(unknowns.tilt)
         keeps_products = _keeps_products(self.features)
-        if isinstance(blocks, SimplexBlocks) and keeps_products and unknowns.keeps_outer:
+        if isinstance(blocks, SimplexBlocks) and keeps_products and not unknowns.by_class:
             return DenseSystem(
                 blocks,
                 self.features,
@@ -125,7 +125,7 @@ class Model:
                 INTERCEPT_DAMPING,
             )
         products = self.products if keeps_products else None
-        rows = Rows(self.features, blocks, slots.atoms, unknowns.basis, products)
+        rows = Rows(self.features, blocks, slots, unknowns.basis, products)
         return NewtonSystem(unknowns, rows, Z)
 
     def distance(self, other: Any) -> float:

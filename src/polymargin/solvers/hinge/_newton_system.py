@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from polymargin.coding import zero_sum_basis
 from polymargin.problems.hinge import HingeProblem, PartitionedHinge
-from polymargin.solvers.hinge._rows import Rows, RowsInPartitions
+from polymargin.solvers.hinge._class_curvature import in_basis
+from polymargin.solvers.hinge._rows import Rows, RowsInPartitions, is_by_class
 from polymargin.solvers.hinge._slots import Array
 from polymargin.solvers.hinge.settings import INTERIOR
 
@@ -33,14 +33,10 @@ class Unknowns:
         self.penalty = np.ones(n_features + problem.fit_intercept)
         if problem.fit_intercept:
             self.penalty[-1] = 0.0
+        self.by_class = is_by_class(*atoms.shape)
         self.class_of_atom = _classes_of_single_scores(atoms)
         self.atoms = atoms
         self.tilt = np.zeros((self.basis.shape[1], len(self.penalty)))
-
-    @property
-    def keeps_outer(self) -> bool:
-        """Tell whether `outer` is small enough to be kept."""
-        return len(self.atoms) * self.basis.shape[1] ** 2 <= INTERIOR.outer_entries
 
     @cached_property
     def outer(self) -> Array:
@@ -56,7 +52,8 @@ class Unknowns:
 
     def factorised(self, grams: Array) -> Solve:
         """Return the solution operator of the reduced system with these weighted Grams."""
-        if self.class_of_atom is None or self.tilt.size <= INTERIOR.few_unknowns:
+        few = self.tilt.size <= min(INTERIOR.few_unknowns, INTERIOR.outer_entries // self.atoms.size)
+        if self.class_of_atom is None or few:
             return _factorise(self.normal_matrix(grams))
         p = len(self.penalty)
         matrices = grams.reshape(-1, p, p)[np.argsort(self.class_of_atom)]
@@ -66,28 +63,13 @@ class Unknowns:
     def normal_matrix(self, grams: Array) -> Array:
         """Return the matrix of the reduced system; unknowns are ordered by basis vector, then feature."""
         m, p = self.tilt.shape
-        curvature = (
-            self.outer.reshape(m * m, -1) @ grams
-            if self.keeps_outer
-            else _curvature(self.atoms, grams, self.basis)
-        )
-        matrix = curvature.reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
+        if self.by_class:
+            matrix = in_basis(grams, self.basis)
+        else:
+            curvature = self.outer.reshape(m * m, -1) @ grams
+            matrix = curvature.reshape(m, m, p, p).transpose(0, 2, 1, 3).reshape(m * p, m * p)
         matrix.flat[:: m * p + 1] += np.tile(np.maximum(self.penalty, INTERCEPT_DAMPING), m)
         return matrix
-
-
-def _curvature(atoms: Array, grams: Array, basis: Array) -> Array:
-    """Return ``sum_t (basis' atom_t) (basis' atom_t)' (x) gram_t``, ((k-1)^2, p^2), by way of pairs of classes.
-
-    An atom has one class or two, so that its product with itself has at most four entries.
-    """
-    k, m = basis.shape
-    of_pair = np.zeros((k, k, grams.shape[1]))
-    for c in range(k):
-        mine = np.flatnonzero(atoms[:, c])
-        of_pair[c] = sparse.csr_array(atoms[mine] * atoms[mine, c : c + 1]).T @ grams[mine]
-    left = (basis.T @ of_pair.reshape(k, -1)).reshape(m, k, -1)
-    return np.matmul(basis.T, left).reshape(m * m, -1)
 
 
 class NewtonSystem:
@@ -172,8 +154,10 @@ class NewtonSystem:
 def _classes_of_single_scores(atoms: Array) -> NDArray[np.intp] | None:
     """Return the class whose score every atom sees, where each sees that of one class, all different."""
     n_atoms, k = atoms.shape
+    if n_atoms != k:
+        return None
     classes = np.abs(atoms).argmax(axis=1)
-    if n_atoms != k or len(np.unique(classes)) != k:
+    if len(np.unique(classes)) != k:
         return None
     seen = np.eye(k)[classes] - 1.0 / k
     signs = np.sign(atoms[np.arange(k), classes])
@@ -188,35 +172,37 @@ def _factorise_classes(matrices: Array, basis: Array) -> Solve:
     """
     scale = 1.0 / np.sqrt(matrices.diagonal(axis1=1, axis2=2).mean(axis=0))
     matrices = matrices * scale[:, None] * scale
-    systems = [_factorise_one(matrix) for matrix in matrices]
-    coupling, failed = dpotrf(np.sum([inverse for _, inverse in systems], axis=0), lower=1)
+    inverses = np.array([_inverse(matrix) for matrix in matrices])
+    coupling, failed = dpotrf(inverses.sum(axis=0), lower=1)
     if failed:
         raise np.linalg.LinAlgError("the classes' coupling is not positive definite")
 
     def once(right: Array) -> Array:
-        own = np.array([dpotrs(factor, r, lower=1)[0] for (factor, _), r in zip(systems, right, strict=True)])
+        own = np.matmul(inverses, right[:, :, None])[:, :, 0]
         common = dpotrs(coupling, own.sum(axis=0), lower=1)[0]
-        return own - np.array([dpotrs(factor, common, lower=1)[0] for factor, _ in systems])
+        return own - inverses @ common
 
     def solve(right: Array) -> Array:
         right = (basis @ right) * scale
         W = once(right)
         for _ in range(2):
-            left = right - (matrices @ W[:, :, None])[:, :, 0]
+            left = right - np.matmul(matrices, W[:, :, None])[:, :, 0]
             W = W + once(left - left.mean(axis=0))
         return basis.T @ (W * scale)
 
     return solve
 
 
-def _factorise_one(matrix: Array) -> tuple[Array, Array]:
-    """Return Cholesky factor and inverse of a positive definite matrix, with a ridge if need be."""
+def _inverse(matrix: Array) -> Array:
+    """Return the inverse of a positive definite matrix, with a ridge if need be."""
     diagonal = matrix.diagonal()
     for ridge in RIDGES:
         factor, failed = dpotrf((matrix + np.diag(ridge * diagonal) if ridge else matrix).T, lower=1)
         if not failed:
-            inverse = np.tril(dpotri(factor, lower=1)[0])
-            return factor, inverse + np.tril(inverse, -1).T
+            inverse = dpotri(factor, lower=1, overwrite_c=1)[0]  # nothing above the diagonal
+            inverse = inverse + inverse.T
+            inverse.flat[:: len(inverse) + 1] *= 0.5
+            return inverse
     raise np.linalg.LinAlgError("the reduced matrix of a class is not positive definite")
 
 

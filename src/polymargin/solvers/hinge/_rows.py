@@ -33,6 +33,11 @@ class Products(NamedTuple):
         return Products((self.mean * self.number + other.mean * other.number) / number, number)
 
 
+def is_by_class(n_atoms: int, k: int) -> bool:
+    """Tell whether pairs of classes are so many that no table of their coordinates' products is kept."""
+    return n_atoms > k and n_atoms * (k - 1) ** 2 > INTERIOR.outer_entries
+
+
 class Rows:
     """Rows at hand: features with a column of ones, the products of these where kept, and blocks of slots.
 
@@ -43,21 +48,28 @@ class Rows:
         self,
         features: Any,
         blocks: GeneralBlocks | HingeBlocks | SimplexBlocks,
-        atoms: Array,
+        slots: Slots,
         basis: Array,
         products: Array | None = None,
     ):
-        self.features, self.blocks, self.n_atoms, self.products = features, blocks, len(atoms), products
-        self.basis = basis
+        self.features, self.blocks, self.slots, self.products = features, blocks, slots, products
+        self.basis, self.by_class = basis, is_by_class(*slots.atoms.shape)
 
     def objectives(self) -> tuple[float, float, Array]:
         """Return the losses, the complementarity, and the pull of the dual slots."""
         return *self.blocks.objectives(), self._pulled(self.blocks.pull())
 
     def linearise(self) -> tuple[Products, Array, Array]:
-        """Return the products at the iterate, the weighted Grams, and the pull when products go to zero."""
+        """Return the products at the iterate, the weighted Grams, and the pull when products go to zero.
+
+        Of many classes the Grams are summed up to the curvature in the classes' coordinates already.
+        """
         mean = self.blocks.linearise()
-        grams = weighted_grams(self.features, self.products, self.n_atoms, self.blocks.atom_weights)
+        if self.by_class:
+            grams = self.slots.curvature(self.blocks.theta, self.features)
+        else:
+            atom_weights, n_atoms = self.blocks.atom_weights, len(self.slots.atoms)
+            grams = weighted_grams(self.features, self.products, n_atoms, atom_weights)
         return Products(mean, self.blocks.alpha.size), grams, self._pulled(self.blocks.predict())
 
     def correct(self, aim: float) -> Array:
@@ -141,7 +153,7 @@ class Part:
         """Return the rows at the first iterate; in NumPy, whose blocks never change an array in place."""
         slots = first_slots(self.slots, offset, dual)
         blocks = GeneralBlocks(self.slots, *slots, mean_weight)
-        return Rows(self.features, blocks, self.slots.atoms, self.basis)
+        return Rows(self.features, blocks, self.slots, self.basis)
 
 
 class PartSummary(NamedTuple):

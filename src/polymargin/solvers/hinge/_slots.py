@@ -11,7 +11,7 @@ of few fixed vectors with non-negative weights: one per class for Lee, Lin & Wah
 
 from abc import ABC, abstractmethod
 from functools import cache, cached_property
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,12 @@ from scipy import sparse
 
 from polymargin.coding import class_pairs
 from polymargin.problems.hinge import BoxLosses, CurvedLosses, Losses, PairLosses, curved, hinges, simplices
+from polymargin.solvers.hinge._class_curvature import (
+    chunks_of,
+    curvature_of_hinges,
+    curvature_of_maxima,
+    pairs_of_atoms,
+)
 
 Array = NDArray[np.float64]
 
@@ -43,6 +49,10 @@ class Slots(ABC):
     @abstractmethod
     def atom_weights(self, theta: Array, rows: slice) -> Array:
         """Return the weights of the atoms, (rows, atoms), that `theta` gives the examples `rows`."""
+
+    @abstractmethod
+    def curvature(self, theta: Array, features: Any) -> Array:
+        """Return the curvature (p, k, p, k) that `theta` gives features, in the classes' own coordinates."""
 
     @abstractmethod
     def from_dual(self, dual: Array) -> Array:
@@ -90,8 +100,10 @@ class BoxSlots(Slots):
         self.weight = losses.upper[self.example, self.hinge]
         self.offsets = np.tile([losses.offset, 0.0], (len(self.weight), 1))
         self.starts = np.searchsorted(self.example, np.arange(losses.n_examples + 1))
-        self.atoms, atom_of = _unique_up_to_sign(losses.directions)
-        self.atom = atom_of[losses.labels[self.example], self.hinge]
+        # one table for all classes: its copies would be cubic in them
+        shared = losses.directions.strides[0] == 0
+        self.atoms, atom_of = _unique_up_to_sign(losses.directions[:1] if shared else losses.directions)
+        self.atom = atom_of[0 if shared else losses.labels[self.example], self.hinge]
 
     def lift(self, F: Array) -> Array:
         """Return the linear part of the slots' margins at the scores `F`."""
@@ -109,6 +121,22 @@ class BoxSlots(Slots):
         cell = (self.example[part] - rows.start) * n_atoms + self.atom[part]
         weights = np.bincount(cell, _harmonic(theta[part]), minlength=n_rows * n_atoms)
         return weights.astype(np.float64, copy=False).reshape(n_rows, n_atoms)
+
+    def curvature(self, theta: Array, features: Any) -> Array:
+        """Return the curvature (p, k, p, k) that `theta` gives features, in the classes' own coordinates."""
+        k, p = self.atoms.shape[1], features.shape[1]
+        curvature, weights = np.zeros((p, k, p, k)), _harmonic(theta)
+        for first, last, part in chunks_of(features, k):
+            begin, end = self.starts[first], self.starts[last]
+            table = (weights[begin:end], self.atom[begin:end], self.starts[first : last + 1] - begin)
+            chunk = sparse.csr_array(table, shape=(last - first, len(self.atoms)))
+            curvature += curvature_of_hinges(chunk, part, self.of_pairs)
+        return curvature
+
+    @cached_property
+    def of_pairs(self) -> sparse.csr_array:
+        """The products (k k, atoms) of every atom with itself."""
+        return pairs_of_atoms(self.atoms)
 
     def cost(self, slack: Array, epigraph: Array) -> float:
         """Return the hinges themselves, below their epigraph variables."""
@@ -177,6 +205,16 @@ class SimplexSlots(Slots):
             np.multiply(scaled[:, a : a + 1], part[:, a + 1 :], out=weights[:, at : at + k - 1 - a])
             at += k - 1 - a
         return weights if self.one_each else self.owner[rows, first:last] @ weights
+
+    def curvature(self, theta: Array, features: Any) -> Array:
+        """Return the curvature (p, k, p, k) that `theta` gives features, in the classes' own coordinates."""
+        k, p = theta.shape[1], features.shape[1]
+        curvature = np.zeros((p, k, p, k))
+        for first, last, part in chunks_of(features, k):
+            begin, end = self.starts[first], self.starts[last]
+            own = part if self.one_each else part[self.example[begin:end] - first]
+            curvature += curvature_of_maxima(theta[begin:end], own)
+        return curvature
 
     def from_dual(self, dual: Array) -> Array:
         """Return the slots of a dual point of the problem."""

@@ -12,6 +12,7 @@ optimum, where the free entries have zero gradient, the repair costs the dual ob
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from polymargin.blocks import Blocks, OneBlock, total
 from polymargin.problems.hinge import BoxLosses, HingePoint, HingeProblem, boxes, polyhedral
@@ -113,7 +114,7 @@ def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
         return None
     residual = sums
     for _ in range(FEASIBILITY.newton_steps):
-        step = np.linalg.lstsq(jacobian, residual, rcond=1e-12)[0]
+        step = _newton_step(jacobian, residual)
         length = min(1.0, FEASIBILITY.longest / max(np.abs(step).max(), 1e-300))
         while length > FEASIBILITY.shortest:
             now, jacobian, _ = total(faces, _sums_at, t + length * step)
@@ -129,6 +130,20 @@ def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
         if np.abs(residual).max() <= _EXACT * scale:
             return dual.map(_moved, faces, t, keep=True)
     return None
+
+
+def _newton_step(jacobian: NDArray[np.float64], residual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve Newton's system: by a Cholesky factor where classes are tied to each other, else by least squares.
+
+    Its singular vectors are most of what a certificate of many classes takes.
+    """
+    k = len(residual)
+    # neither sums nor Jacobian know the constants, which would make it singular
+    factor, failed = dpotrf(jacobian + jacobian.trace() / k**2, lower=1)
+    diagonal = factor.diagonal()
+    if failed or diagonal.min() <= np.sqrt(FEASIBILITY.rank) * diagonal.max():
+        return np.asarray(np.linalg.lstsq(jacobian, residual, rcond=FEASIBILITY.rank)[0])
+    return np.asarray(dpotrs(factor, residual, lower=1)[0])
 
 
 def _column_sums(

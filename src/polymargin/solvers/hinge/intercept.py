@@ -6,8 +6,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from polymargin._native.cycles import ROUNDING, cheapest_cycle, shortest_paths
 from polymargin._native.quantiles import entries_within
-from polymargin._native.relative import cheapest_cycle
 from polymargin.problems.hinge import PolyhedralLosses, boxes
 from polymargin.solvers.hinge.moves import NONE, class_arcs
 from polymargin.solvers.hinge.settings import INTERCEPT
@@ -139,11 +139,15 @@ def potential_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
     which) nothing can move is taken to be as far as the farthest of the others, at least 2, the margin.
     """
     missing = arcs >= NONE / 10
-    slack = max(0.0, -cheapest_cycle(arcs)[0])
+    mean = cheapest_cycle(arcs)[0]
+    # cycles below zero by rounding alone would make shortest paths double their length at every class
+    sizes = np.abs(np.where(missing, 0.0, arcs))
+    slack = max(0.0, -mean) + 2.0 * ROUNDING * len(arcs) * float(sizes.max())
     distance = _shortest_paths(np.where(missing, np.inf, arcs + slack))
     finite = distance[np.isfinite(distance)]
     far = max(2.0, float(np.abs(finite).max()))
-    distance = _shortest_paths(np.where(missing, far, arcs + slack))
+    if missing.sum() > len(arcs):  # besides the diagonal
+        distance = _shortest_paths(np.where(missing, far, arcs + slack))
     return (distance - distance.T).mean(axis=1) / 2
 
 
@@ -158,9 +162,8 @@ def halfway_intercept(arcs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _shortest_paths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the distances between all pairs of classes (Floyd & Warshall)."""
+    """Return the distances between all pairs of classes."""
     distance = lengths.copy()
     np.fill_diagonal(distance, 0.0)
-    for stop in range(len(distance)):
-        distance = np.minimum(distance, distance[:, [stop]] + distance[stop])
+    shortest_paths(distance)
     return distance

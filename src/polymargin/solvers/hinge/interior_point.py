@@ -28,6 +28,7 @@ from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge._blocks import SimplexBlocks
 from polymargin.solvers.hinge._models import Iterate, Judged, Model, NearKinks, PartitionedModel
 from polymargin.solvers.hinge._newton_system import NewtonSystem
+from polymargin.solvers.hinge._rows import is_by_class
 from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
 from polymargin.threads import large_products
 
@@ -208,15 +209,18 @@ class Size:
 
 def operations_per_iteration(size: Size, tuning: InteriorSettings = INTERIOR) -> Operations:
     """Return the operations of an iteration."""
-    n, p, k = size.n, size.p, size.n_classes
+    n, p, k, of_classes = size.n, size.p, size.n_classes, 0.0
     if size.n_atoms == k:  # the classes fall apart but for their zero sum
         products, factors = float(k) * n * p**2, float(k) * p**3
+        of_classes = float(tuning.class_products) * k * p**2
+    elif is_by_class(size.n_atoms, k):
+        products, factors = n * float(p * k) ** 2 + 2.0 * p**2 * float(k) ** 3, (p * (k - 1.0)) ** 3 / 3.0
     else:
         unknowns = p * (k - 1)
         products, factors = float(size.n_atoms) * (n * p**2 + unknowns**2), unknowns**3 / 3.0
     return {
         "product": products,
-        "stream": float(tuning.thin_products) * n * p * k,
+        "stream": float(tuning.thin_products) * n * p * k + of_classes,
         "factor": factors,
         "entry": float(tuning.entries_visited) * size.n_slots,
         "call": tuning.compiled_calls if size.is_compiled else tuning.calls,

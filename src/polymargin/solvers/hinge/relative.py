@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native.relative import RelativeWorkingSet, cheapest_cycle
+from polymargin._native.cycles import cheapest_cycle
+from polymargin._native.relative import RelativeWorkingSet
 from polymargin.problems.hinge import HingeProblem, polyhedral
 from polymargin.solvers.hinge.inner_loop import Burst, check_curvature
 from polymargin.solvers.hinge.moves import class_arcs, coefficient_bounds, movable, own_class

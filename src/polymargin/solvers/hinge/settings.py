@@ -48,6 +48,7 @@ class InteriorSettings:
     chunk_entries : of features that are weighted at a time.
     entries_visited, thin_products : times that an iteration goes over all slots, about, and over the features, a
         column per class.
+    class_products : products with the classes' inverses and matrices in an iteration, where classes fall apart.
     calls, compiled_calls : calls of an iteration, and of one that is compiled as a whole.
     """
 
@@ -88,6 +89,7 @@ class InteriorSettings:
     chunk_entries: int = 2**18
     entries_visited: int = 8
     thin_products: int = 10
+    class_products: int = 60
     calls: int = 400
     compiled_calls: int = 40
 
@@ -104,12 +106,14 @@ class FeasibilitySettings:
     blends : how far a point is drawn off its bounds, one after the other, until its free entries suffice.
     newton_steps, longest, shortest : limit of the steps; the longest of them, and the part of one below which a
         line search gives up.
+    rank : relative size below which a singular value of their systems is rounding.
     """
 
     blends: tuple[float, ...] = (0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)
     newton_steps: int = 50
     longest: float = 10.0
     shortest: float = 1e-6
+    rank: float = 1e-12
 
 
 FEASIBILITY = FeasibilitySettings()
