@@ -258,7 +258,7 @@ def test_what_it_does_not_take():
 def test_the_policy_names_it_where_rows_overlap_at_a_large_C(loss):
     rng = np.random.default_rng(0)
     y = np.arange(1500) % 12
-    X = rng.normal(size=(1500, 100)) + 0.15 * rng.normal(size=(12, 100))[y]
+    X = rng.normal(size=(1500, 200)) + 0.15 * rng.normal(size=(12, 200))[y]
     model = MulticategorySVC(loss=loss, kernel="linear", tol=1e-3, C=100.0).fit(X, y)
     assert "relative_splitting" in [row.method for row in model.trace_]
     assert model.certificate_.gap <= 1e-3

@@ -9,7 +9,7 @@ and the quadratic in turns, in a metric that has a weight rho_i for every row:
     x = argmin {1/2 tr(x'Kx) + sum_i rho_i/2 |x_i - v_i|^2 : 1'x = 0},        t += relaxation (x - z).
 
 x takes one inverse for all classes, two products with the features. At the fixed point the scores are
-``rho_i (z_i - t_i)``, the intercepts among them.
+``rho_i (z_i - t_i)``, the intercepts among them. Steps of late tell where to look ahead (`acceleration`).
 A row at a vertex of its polytope is to stay there, a free one is to move: the former have a larger rho. Were rho
 infinite there and zero where rows are free, this would be Newton's method on the face; a moderate contrast keeps
 the steps safe where vertices are not yet the right ones. Now and then the state tells rho and the vertices anew.
@@ -31,6 +31,8 @@ from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.effort import Operations
+from polymargin.solvers.hinge.acceleration import DEFAULTS as ACCELERATION
+from polymargin.solvers.hinge.acceleration import Acceleration, AccelerationSettings
 from polymargin.solvers.hinge.acceptance import accepts_one_per_example
 from polymargin.solvers.hinge.feasibility import balanced, feasible
 from polymargin.solvers.hinge.inverses import DEFAULTS as INVERSES
@@ -52,7 +54,7 @@ class RelativeSplittingSettings:
         largest ratio believed, in units of the mean square of a row.
     contrast : of rows at a vertex, to that.
     first_rho : in the same units, where the first scores tell nothing.
-    steps : between two certificates.
+    steps, stride : between two certificates, and between two looks ahead at where the steps lead.
     spacing : certificates between the first and the second time that rho is told anew; from time to time it is one
         more, so that in the end rho stays.
     inside : part of the size of a polytope that a row is at least away from its vertices to be free.
@@ -69,7 +71,8 @@ class RelativeSplittingSettings:
         long as; entries visited per class and example; calls.
     square_cost, eigen_cost, inverse_cost : of products, per feature and entry; of factorisations, as a multiple of
         the features cubed: for the eigenvectors, and for every other metric.
-    inverse : of the inverse.
+    acceleration_cost : entries per class and example that are visited for a look ahead.
+    inverse, acceleration : of the inverse, and of looks ahead.
     """
 
     relaxation: float = 1.9
@@ -78,6 +81,7 @@ class RelativeSplittingSettings:
     contrast: float = 30.0
     first_rho: float = 0.1
     steps: int = 30
+    stride: int = 10
     spacing: int = 1
     inside: float = 1e-9
     lengths: int = 12
@@ -95,7 +99,9 @@ class RelativeSplittingSettings:
     square_cost: float = 1.5
     eigen_cost: float = 8.0
     inverse_cost: float = 2.0
+    acceleration_cost: float = 6.0
     inverse: InverseSettings = INVERSES
+    acceleration: AccelerationSettings = ACCELERATION
 
     def operations(self, size: tuple[int, int, int], steps: float = 1.0) -> Operations:
         """Return the operations of so many steps on so many rows, features and classes."""
@@ -103,6 +109,7 @@ class RelativeSplittingSettings:
         return {
             "product": steps * (2.0 * n + p) * p * k,
             "sweep": steps * self.step_entries * n * k,
+            "entry": steps / self.stride * self.acceleration_cost * n * k,
             "call": steps * self.step_calls,
         }
 
@@ -232,6 +239,7 @@ class _Iterate:
         self.features = as_features(problem.gram, "Splitting on features").features
         self.least, self.highest = np.inf, -np.inf
         self.before: tuple[Array, Array, Array] | None = None
+        self.acceleration = Acceleration(tuning.acceleration)
         self.dual, self.R, self.intercept = start.dual, problem.coefficients(start.dual), start.intercept
         self.dual_scores = self.scores = problem.gram.matmul(self.R)
         self.z = np.ascontiguousarray(self.R.copy())
@@ -249,6 +257,7 @@ class _Iterate:
         progress.count_all(self.tuning.operations_to_weigh(self.size))
         n, k = self.z.shape
         self.inverse.weigh(self.rho)
+        self.acceleration.forget()
         self.shift = self.losses.offset / self.rho
         self.t = np.ascontiguousarray(self.z - self.F / self.rho[:, None])
         ones = np.ones((n if self.problem.fit_intercept else 0, 1))
@@ -269,7 +278,9 @@ class _Iterate:
         """Return rho: by the ratio of scores to coefficients, larger where a row is at a vertex."""
         tuning, size = self.tuning, float(np.linalg.norm(self.z))
         scores = float(np.linalg.norm(self.F))
-        ratio = scores / size / self.unit if size > 0.0 and scores > 0.0 else tuning.first_rho / tuning.penalty
+        if not (size > 0.0 and scores > 0.0):
+            return np.full(len(self.z), tuning.first_rho * self.unit)
+        ratio = scores / size / self.unit
         free = tuning.penalty * float(np.clip(ratio, *tuning.ratios)) * self.unit
         return np.where(self._is_free(), free, tuning.contrast * free)
 
@@ -279,17 +290,17 @@ class _Iterate:
         u = np.negative(self.z)
         if self.bound.shape[1] > 1:
             u[rows, self.label] = 0.0
-            inside: NDArray[np.bool_] = (u > least) & (u < self.bound - least)
-            return inside.any(axis=1)
+            return np.logical_or.reduce((u > least) & (u < self.bound - least), axis=1)
         u[rows, self.label] += self.bound[:, 0]
         positive: NDArray[np.intp] = np.sum(u > least, axis=1, dtype=np.intp)
-        return np.asarray(positive > 1)
+        return positive > 1
 
     def advance(self, steps: int, progress: Progress) -> bool:
-        """Take steps; False if a limit was met."""
+        """Take steps, and look ahead now and then; False if a limit was met."""
         columns, operations = self.columns, self.tuning.operations(self.size)
+        before, scale = self.t.copy(), np.sqrt(self.rho)[:, None]
         with large_products(float(self.inverse.rows.size)):
-            for _ in range(steps):
+            for step in range(1, steps + 1):
                 if progress.out_of_time():
                     return False
                 progress.count_all(operations)
@@ -299,6 +310,9 @@ class _Iterate:
                     self.t, self.x, self.v, columns.right, columns.panel, columns.answer, self.of_ones, self.rho,
                     self.tuning.relaxation,
                 )  # fmt: skip
+                if step % self.tuning.stride == 0:
+                    self.t = self.acceleration.following(before, self.t, scale)
+                    before = self.t.copy()
         return True
 
     def _put_right(self, product: Array) -> None:
