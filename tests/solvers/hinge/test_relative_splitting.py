@@ -188,7 +188,7 @@ def test_rows_at_a_vertex_are_told(loss):
     iterate = relative_splitting._Iterate(problem, solution.point, RelativeSplittingSettings(inside=1e-7))
     np.testing.assert_array_equal(iterate._is_free(), inside.any(axis=1))
     least = iterate.rho.min()
-    np.testing.assert_allclose(iterate.rho, np.where(inside.any(axis=1), least, 30.0 * least))
+    np.testing.assert_allclose(iterate.rho, np.where(inside.any(axis=1), least, 10.0 * least))
 
 
 @pytest.mark.parametrize("compiled", [True, False])

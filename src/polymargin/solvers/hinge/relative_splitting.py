@@ -52,8 +52,10 @@ class RelativeSplittingSettings:
     relaxation : of the steps.
     penalty, ratios : rho of free rows is a multiple of the ratio of scores to coefficients; the least and the
         largest ratio believed, in units of the mean square of a row.
-    contrast : of rows at a vertex, to that.
-    first_rho : in the same units, where the first scores tell nothing.
+    first_rho, inertia : rho before anything is known, in the same units; the power of the last one in what follows
+        it: at a large C the first ratios are far too small.
+    contrasts, growth : how often rho is that of rows at a vertex, at first and at most, and what it grows by
+        whenever rho is told: the first vertices are not the right ones.
     steps, stride : between two certificates, and between two looks ahead at where the steps lead.
     spacing : certificates between the first and the second time that rho is told anew; from time to time it is one
         more, so that in the end rho stays.
@@ -78,8 +80,10 @@ class RelativeSplittingSettings:
     relaxation: float = 1.9
     penalty: float = 0.35
     ratios: tuple[float, float] = (1e-6, 1e6)
-    contrast: float = 30.0
     first_rho: float = 0.1
+    inertia: float = 0.6
+    contrasts: tuple[float, float] = (10.0, 30.0)
+    growth: float = 1.3
     steps: int = 30
     stride: int = 10
     spacing: int = 1
@@ -244,6 +248,7 @@ class _Iterate:
         self.dual_scores = self.scores = problem.gram.matmul(self.R)
         self.z = np.ascontiguousarray(self.R.copy())
         self.F = self.scores + (start.intercept - start.intercept.mean())
+        self.free_rho, self.contrast = tuning.first_rho * self.unit, tuning.contrasts[0]
         self.rho = self._rho()
 
     def prepare(self, progress: Progress) -> bool:
@@ -275,14 +280,15 @@ class _Iterate:
         return self._begin(progress)
 
     def _rho(self) -> Array:
-        """Return rho: by the ratio of scores to coefficients, larger where a row is at a vertex."""
+        """Return rho: by the ratio of scores to coefficients and the last one, larger for rows at a vertex."""
         tuning, size = self.tuning, float(np.linalg.norm(self.z))
         scores = float(np.linalg.norm(self.F))
         if not (size > 0.0 and scores > 0.0):
-            return np.full(len(self.z), tuning.first_rho * self.unit)
-        ratio = scores / size / self.unit
-        free = tuning.penalty * float(np.clip(ratio, *tuning.ratios)) * self.unit
-        return np.where(self._is_free(), free, tuning.contrast * free)
+            return np.full(len(self.z), self.free_rho)
+        told = tuning.penalty * float(np.clip(scores / size / self.unit, *tuning.ratios)) * self.unit
+        free = self.free_rho = told * (self.free_rho / told) ** tuning.inertia
+        contrast, self.contrast = self.contrast, min(tuning.growth * self.contrast, tuning.contrasts[1])
+        return np.where(self._is_free(), free, contrast * free)
 
     def _is_free(self) -> NDArray[np.bool_]:
         """Tell which rows are at no vertex of their polytope."""
