@@ -148,14 +148,14 @@ class Policy:
     pair_passes: float = 200.0
     newton_preconditioners: float = 15.0
     newton_answers: float = 50.0
-    newton_images: tuple[float, float] = (500.0, 700.0)
+    newton_images: tuple[float, float] = (500.0, 1200.0)
     newton_products: tuple[float, float] = (400.0, 80.0)
     usual: float = 1e-3
     newton_growth: float = 2.0
     interior_growth: float = 0.5
     patience: float = 2.5
     interior_patience: float = 5.0
-    newton_patience: float = 8.0
+    newton_patience: float = 4.0
     relative_patience: float = 12.0
     shortest: float = 0.1
     slice_share: float = 0.1
