@@ -172,7 +172,7 @@ def test_the_best_length_has_about_the_lowest_objective(loss, C, scale):
     def objective(length):
         return problem.objective(length * R, length * H, length * intercept)
 
-    best = relative_splitting.best_length(problem, R, H, intercept, 40)
+    best = relative_splitting.best_length(problem, R, H, intercept, RelativeSplittingSettings(lengths=40))
     if scale:
         assert objective(best) <= min(map(objective, np.linspace(0.0, 5.0, 1001))) * (1 + 1e-9)
     else:

@@ -60,19 +60,21 @@ class RelativeSplittingSettings:
     spacing : certificates between the first and the second time that rho is told anew; from time to time it is one
         more, so that in the end rho stays.
     inside : part of the size of a polytope that a row is at least away from its vertices to be free.
-    lengths : slopes of the objective over the length of a model that are looked at, at most.
+    lengths, first_change, longer : slopes of the objective over the length of a model that are looked at, at most;
+        what the length is first changed by, and the factor by which that grows.
     first_ahead, most_ahead : models are looked at beyond the last one, as far as it has come since the one before
         it times the first number, and twice as far as long as that is better, up to the second number.
     judged_after : part of the work allotted after which the pace tells whether it is enough: at a large C the
         first steps lead nowhere near.
-    per_digit : steps that a digit of the gap takes, about.
+    per_digit, rough : steps that a digit of the gap takes, about; gap that the first of them reach.
     least_rows_per_feature, most_entries : below which there are too many features; of features, which are held
         twice in single precision.
     step_entries, step_calls : operations of compiled loops that a step takes per class and example, and calls.
     look_steps, look_entries, look_calls : steps that the products in double precision of a certificate take as
         long as; entries visited per class and example; calls.
-    square_cost, eigen_cost, inverse_cost : of products, per feature and entry; of factorisations, as a multiple of
-        the features cubed: for the eigenvectors, and for every other metric.
+    square_cost, eigen_cost : of products, per feature and entry; of factorisations, as a multiple of the features
+        cubed: for the eigenvectors.
+    weigh_cost, weigh_products, inverse_cost : the same for every other metric, with products with the features.
     acceleration_cost : entries per class and example that are visited for a look ahead.
     inverse, acceleration : of the inverse, and of looks ahead.
     """
@@ -89,10 +91,13 @@ class RelativeSplittingSettings:
     spacing: int = 1
     inside: float = 1e-9
     lengths: int = 12
+    first_change: float = 1e-3
+    longer: float = 4.0
     first_ahead: float = 1.0
     most_ahead: float = 8.0
     judged_after: float = 0.3
     per_digit: float = 120.0
+    rough: float = 0.1
     least_rows_per_feature: int = 2
     most_entries: float = 1e8
     step_entries: float = 5.0
@@ -102,6 +107,8 @@ class RelativeSplittingSettings:
     look_calls: int = 900
     square_cost: float = 1.5
     eigen_cost: float = 8.0
+    weigh_cost: float = 0.25
+    weigh_products: float = 6.0
     inverse_cost: float = 2.0
     acceleration_cost: float = 6.0
     inverse: InverseSettings = INVERSES
@@ -134,7 +141,7 @@ class RelativeSplittingSettings:
     def operations_to_weigh(self, size: tuple[int, int, int]) -> Operations:
         """Return the operations of a change of the metric, what it does to the state included."""
         n, p, k = size
-        products = 0.25 * n * p**2 + 6.0 * n * p * k
+        products = self.weigh_cost * n * p**2 + self.weigh_products * n * p * k
         return {"product": products, "factor": self.inverse_cost * float(p) ** 3, "call": self.look_calls}
 
     def changes(self, looks: float) -> float:
@@ -143,7 +150,7 @@ class RelativeSplittingSettings:
 
     def operations_to_solve(self, size: tuple[int, int, int], tol: float) -> list[Operations]:
         """Return the operations that a solution takes, about."""
-        steps = -self.per_digit * float(np.log10(min(tol, 0.1)))
+        steps = -self.per_digit * float(np.log10(min(tol, self.rough)))
         looks = steps / self.steps
         parts = [(self.operations_to_look(size), looks), (self.operations_to_weigh(size), self.changes(looks))]
         several = [{kind: times * number for kind, number in part.items()} for part, times in parts]
@@ -151,9 +158,6 @@ class RelativeSplittingSettings:
 
 
 DEFAULTS = RelativeSplittingSettings()
-
-FIRST_STEP, LONGER = 1e-3, 4.0
-"""Of the search for the best length of a model: what it is first changed by, and how much more every time."""
 
 
 def size_of(problem: HingeProblem) -> tuple[int, int, int]:
@@ -349,7 +353,7 @@ class _Iterate:
 
         They come near slowly, and from one side: further on the way from the last ones is often better.
         """
-        length = best_length(self.problem, R, H, intercept, self.tuning.lengths)
+        length = best_length(self.problem, R, H, intercept, self.tuning)
         model = length * R, length * H, length * (intercept - intercept.mean())
         primal, ahead = self.problem.objective(*model), self.tuning.first_ahead
         before, self.before = self.before, model
@@ -377,7 +381,9 @@ class _Iterate:
             self.highest, self.dual, self.dual_scores = value, shorter, length * H
 
 
-def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array, looks: int) -> float:
+def best_length(
+    problem: HingeProblem, R: Array, H: Array, intercept: Array, tuning: RelativeSplittingSettings = DEFAULTS
+) -> float:
     """Return about the multiple of coefficients, whose scores are H, and intercept that has the lowest objective.
 
     Its slope over the length grows.
@@ -396,8 +402,8 @@ def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array, loo
         return length * square + float(losses.sizes[:, 0] @ apart[rows, margins.argmax(axis=1)])
 
     # near one, mostly: steps that grow lead to where the slope has another sign, and bisection between
-    low, high, length, step = 0.0, np.inf, 1.0, FIRST_STEP
-    for _ in range(looks):
+    low, high, length, step = 0.0, np.inf, 1.0, tuning.first_change
+    for _ in range(tuning.lengths):
         if slope(length) > 0.0:
             high = length
         else:
@@ -405,5 +411,6 @@ def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array, loo
         if low > 0.0 and high < np.inf:
             length = 0.5 * (low + high)
         else:
-            length, step = (low + step if high == np.inf else max(high - step, 0.5 * high)), LONGER * step
+            length = low + step if high == np.inf else max(high - step, 0.5 * high)
+            step *= tuning.longer
     return high if high < np.inf else 1.0
