@@ -23,6 +23,7 @@ from tests.simulate import blobs
 
 CHOICES = {
     MulticategorySVC(kernel="linear"): ("decomposition", "interior_point", "feature_newton", "block_descent"),
+    MulticategorySVC(loss="weston", kernel="linear"): ("relative_splitting", "feature_newton"),
     MulticategorySVC(): ("decomposition", "active_set", "general_newton"),
     SparseSVC(penalty="l2", tol=1e-6): ("squared_norm", "cutting_planes"),
     SparseSVC(): ("cutting_planes",),

@@ -54,6 +54,8 @@ TIMED = {
     **{method: (MulticategorySVC(solver=method, **HARD), TALL) for method in KERNEL_METHODS},
     **{method: (MulticategorySVC(solver=method, kernel="linear", **HARD), TALL) for method in LINEAR_METHODS},
     "splitting, features": (MulticategorySVC(solver="splitting", kernel="linear", **HARD), TALL),
+    **{f"relative splitting, {loss}": (MulticategorySVC(loss=loss, solver="relative_splitting", kernel="linear",
+                                                        **HARD), TALL) for loss in ("weston", "crammer")},
     "laplacian": (MulticategorySVC(kernel="laplacian", **HARD), TALL),
     "small cache": (MulticategorySVC(cache_size=5.0, **HARD), TALL),
     "landmarks": (MulticategorySVC(landmarks=400, random_state=0, **HARD), TALL),

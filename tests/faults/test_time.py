@@ -24,6 +24,7 @@ TIMED = [
         MulticategorySVC(solver=solver, kernel="linear")
         for solver in ("interior_point", "feature_newton", "block_descent", "general_newton")
     ),
+    MulticategorySVC(loss="crammer", solver="relative_splitting", kernel="linear"),
     MulticategorySVC(landmarks=30, random_state=0),
     *(RobustSVC(loss=loss, kernel=kernel) for loss in ("hinge", "logistic") for kernel in ("rbf", "linear")),
     RobustSVC(kernel="rbf", n_init=20, random_state=0),

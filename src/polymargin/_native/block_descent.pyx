@@ -30,6 +30,7 @@ cdef extern from "vectors.h" nogil:
     double simplex_threshold(const double *target, double weight, int k)
     double inner(const double *a, const double *b, ptrdiff_t m)
     void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
+    double total_change(const double *target, const double *upper, double before, double coupling, int k)
 
 cdef enum:
     LONGEST_REST = 16
@@ -45,44 +46,6 @@ cdef struct Rules:
     double coupling
     bint simplex
     bint centred
-
-
-cdef double _total_change(
-    const double* target, const double* upper, double before, double coupling, int k
-) noexcept nogil:
-    """Solve ``S = sum_j clip(target_j + coupling S, 0, upper_j) - before`` by safeguarded Newton steps.
-
-    The right side minus S is piecewise linear and decreasing, so Newton ends exactly once it has found the piece.
-    """
-    cdef double S = 0.0, low = -1e300, high = 1e300, value, slope, u, following
-    cdef int j
-    for _ in range(100):
-        value = -before - S
-        slope = -1.0
-        for j in range(k):
-            u = target[j] + coupling * S
-            if u <= 0.0:
-                continue
-            elif u >= upper[j]:
-                value += upper[j]
-            else:
-                value += u
-                slope += coupling
-        if value > 0.0:
-            low = S
-        elif value < 0.0:
-            high = S
-        else:
-            return S
-        following = S - value / slope
-        if fabs(following - S) <= 1e-15 * (fabs(S) + before):
-            return following
-        if not (low < following < high):
-            if low < -1e299 or high > 1e299:
-                return following
-            following = 0.5 * (low + high)
-        S = following
-    return S
 
 
 cdef int _move_box(
@@ -104,7 +67,7 @@ cdef int _move_box(
         gap -= u[j] * g
     loss[0] = primal
     slack[0] = primal + gap
-    S = _total_change(target, upper, before, rules.coupling, k)
+    S = total_change(target, upper, before, rules.coupling, k)
     for j in range(k):
         u_new = target[j] + rules.coupling * S
         u_new = 0.0 if u_new <= 0.0 else (upper[j] if u_new >= upper[j] else u_new)

@@ -2,6 +2,7 @@
 #ifndef POLYMARGIN_VECTORS_H
 #define POLYMARGIN_VECTORS_H
 
+#include <math.h>
 #include <stddef.h>
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
@@ -121,6 +122,37 @@ static void shorten(double *restrict distance, const double *restrict rest, doub
         double there = first + rest[c];
         distance[c] = there < distance[c] ? there : distance[c];
     }
+}
+
+/* Solve S = sum_j clip(target_j + coupling S, 0, upper_j) - before, of a negative or a small coupling, by safeguarded
+ * Newton steps: the right side minus S is piecewise linear and falls, so they end once they have found the piece. */
+static double total_change(const double *restrict target, const double *restrict upper, double before,
+                           double coupling, int k) {
+    double S = 0.0, low = -1e300, high = 1e300;
+    for (int turn = 0; turn < 100; turn++) {
+        double value = -before - S, slope = -1.0;
+        for (int j = 0; j < k; j++) {
+            double u = target[j] + coupling * S;
+            if (u <= 0.0) continue;
+            if (u >= upper[j]) {
+                value += upper[j];
+            } else {
+                value += u;
+                slope += coupling;
+            }
+        }
+        if (value > 0.0) low = S;
+        else if (value < 0.0) high = S;
+        else return S;
+        double following = S - value / slope;
+        if (fabs(following - S) <= 1e-15 * (fabs(S) + before)) return following;
+        if (!(low < following && following < high)) {
+            if (low < -1e299 || high > 1e299) return following;
+            following = 0.5 * (low + high);
+        }
+        S = following;
+    }
+    return S;
 }
 
 #endif

@@ -136,8 +136,9 @@ class MulticategorySVC(KernelClassifier):
     solver : str or object, default="auto"
         "auto": the methods that the policy names, one after the other until one reaches `tol`. Otherwise
         "decomposition" or "active_set", with ``loss="lee"`` also "splitting" or "kernel_interior" (kernels), or
-        "interior_point", "feature_newton", "block_descent" or again "splitting" (the linear kernel, landmarks),
-        "general_newton", or an object with the methods `solve` and `accepts` of a solver.
+        "interior_point", "feature_newton", "block_descent" or again "splitting" (the linear kernel, landmarks;
+        with ``loss="crammer"`` and ``"weston"`` it is "relative_splitting"), "general_newton", or an object with
+        the methods `solve` and `accepts` of a solver.
     tol : float, default=1e-4
         Relative duality gap to reach: enough for predictions, and on many rows much sooner than the 1e-8 of the
         machines whose last digits are cheap.

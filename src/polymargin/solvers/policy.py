@@ -26,6 +26,7 @@ from polymargin.solvers.hinge import (
     decomposition,
     feature_newton,
     kernel_interior,
+    relative_splitting,
     splitting,
 )
 from polymargin.solvers.hinge.active_set import ActiveSet
@@ -49,6 +50,7 @@ from polymargin.solvers.hinge.kernel_interior import (
     operations_to_solve,
 )
 from polymargin.solvers.hinge.kernel_point import whole_matrix
+from polymargin.solvers.hinge.relative_splitting import RelativeSplitting, RelativeSplittingSettings
 from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
 from polymargin.solvers.hinge.splitting import (
     SplitSize,
@@ -64,7 +66,7 @@ ON_MATRIX: dict[str, type] = {
     method.name: method for method in (Decomposition, ActiveSet, Splitting, KernelInteriorPoint)
 }
 ON_FEATURES: dict[str, type] = {
-    method.name: method for method in (InteriorPoint, FeatureNewton, BlockDescent, Splitting)
+    method.name: method for method in (InteriorPoint, FeatureNewton, BlockDescent, Splitting, RelativeSplitting)
 }
 METHODS: dict[str, type] = ON_MATRIX | ON_FEATURES | {GeneralNewton.name: GeneralNewton}
 """The methods that users may name."""
@@ -99,9 +101,10 @@ class Policy:
         digits asked for, over those of that gap, by which the work of this method and of the interior point on
         features grows.
     pair_passes : of these others, looks at all pairs of classes for the best exchange between them.
-    patience, interior_patience, newton_patience : how often its predicted work a method may do; the interior
-        point, which comes to an end where others stall; and the proximal Newton method, which notices if it will
-        not.
+    patience, interior_patience, newton_patience, relative_patience : how often its predicted work a method may do;
+        the interior point, which comes to an end where others stall; the proximal Newton method, which notices if
+        it will not; and splitting for losses of differences, as at a large C it takes that many more steps, and
+        others still more.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
     first_steps : steps per example until the pace is known, where splitting may be the better choice.
@@ -128,8 +131,8 @@ class Policy:
         the matrix; the iterations that it takes, and the gap that it goes to.
     kernel_interior_tol : gap that the interior point on the matrix itself reaches in good time.
     kernel_interior_share : part of its work that must have been done before it is tried.
-    decomposition, active_set, splitting, kernel_interior, feature_newton, interior_point, block_descent : of the
-        methods.
+    decomposition, active_set, splitting, relative_splitting, kernel_interior, feature_newton, interior_point,
+    block_descent : of the methods.
     rates : of operations.
     """
 
@@ -143,19 +146,20 @@ class Policy:
     interior_unknowns: int = 2000
     interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
-    descent_share: tuple[float, float] = (0.6, 2.0)
+    descent_share: tuple[float, float] = (0.6, 1.0)
     working_set_passes: tuple[float, float] = (30.0, 8.0)
     pair_passes: float = 200.0
     newton_preconditioners: float = 15.0
     newton_answers: float = 50.0
-    newton_images: tuple[float, float] = (500.0, 300.0)
+    newton_images: tuple[float, float] = (500.0, 1200.0)
     newton_products: tuple[float, float] = (400.0, 80.0)
     usual: float = 1e-3
     newton_growth: float = 2.0
     interior_growth: float = 0.5
     patience: float = 2.5
     interior_patience: float = 5.0
-    newton_patience: float = 8.0
+    newton_patience: float = 4.0
+    relative_patience: float = 12.0
     shortest: float = 0.1
     slice_share: float = 0.1
     shortest_slice: float = 1e-3
@@ -187,6 +191,7 @@ class Policy:
     decomposition: DecompositionSettings = decomposition.DEFAULTS
     active_set: FaceSettings = FACES
     splitting: SplittingSettings = splitting.DEFAULTS
+    relative_splitting: RelativeSplittingSettings = relative_splitting.DEFAULTS
     kernel_interior: KernelInteriorSettings = kernel_interior.DEFAULTS
     feature_newton: FeatureNewtonSettings = feature_newton.DEFAULTS
     interior_point: InteriorSettings = INTERIOR
@@ -311,6 +316,12 @@ class Policy:
         can_split = p <= self.newton_features and to_split.accepts(problem) is True
         if can_split:
             found.append((to_split, self._work_of_splitting(size_of(problem), tol)))
+        relative = RelativeSplitting(self.relative_splitting)
+        can_split_differences = p <= self.newton_features and relative.accepts(problem) is True
+        if can_split_differences:
+            operations = self.relative_splitting.operations_to_solve((n, p, k), tol)
+            found.append((relative, sum(map(self.rates.work, operations))))
+        can_split |= can_split_differences
         if n <= self.gram_rows and (self._is_small(problem) or not can_split):
             found.append((Decomposition(self.decomposition), self._work_on_matrix(problem, tol)))
         if p <= min(n, self.newton_features):
@@ -335,9 +346,11 @@ class Policy:
     def _stage(self, method: Solver, work: float) -> Stage:
         """Return a method with its budget; what the decomposition takes is not known well enough for patience."""
         on_matrix = _needs_matrix(method)
-        patience = {InteriorPoint.name: self.interior_patience, FeatureNewton.name: self.newton_patience}.get(
-            method.name, self.patience
-        )
+        patience = {
+            InteriorPoint.name: self.interior_patience,
+            FeatureNewton.name: self.newton_patience,
+            RelativeSplitting.name: self.relative_patience,
+        }.get(method.name, self.patience)
         budget = work if on_matrix else max(patience * work, self.shortest)
         return Stage(method, work, budget, on_matrix=on_matrix)
 
