@@ -125,6 +125,8 @@ class Policy:
     split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
     mostly_bounded : part of the variables above zero that are at their upper bounds, from which on the
         decomposition becomes faster towards the end, so that its pace says nothing.
+    split_risk : how often the work that it is expected to take splitting on features counts when methods are put in
+        order: at a large C it takes several times that, an interior point hardly more.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     split_before_rival : part of the work of a method behind the matrix that splitting on it may do.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
@@ -181,6 +183,7 @@ class Policy:
     cheap: float = 0.1
     split_after: float = 0.3
     mostly_bounded: float = 0.4
+    split_risk: float = 1.5
     split_share: float = 0.25
     split_before_rival: float = 0.7
     root_unknowns: int = 2500
@@ -294,12 +297,17 @@ class Policy:
 
     def _by_work(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the candidates, the cheapest first; splitting, which knows its pace, has the patience for two."""
-        stages = sorted(self._candidates(problem, tol), key=lambda stage: stage.predicted or 0.0)
+        stages = sorted(self._candidates(problem, tol), key=self._price)
         for at, (stage, following) in enumerate(pairwise(stages)):
             if stage.method.name == Splitting.name:
                 budget = max(stage.budget or 0.0, self.patience * (following.predicted or 0.0))
                 stages[at] = replace(stage, budget=budget)
         return stages
+
+    def _price(self, stage: Stage) -> float:
+        """Return what a method may take, by which those on features are put in order."""
+        risk = self.split_risk if stage.method.name == Splitting.name else 1.0
+        return risk * (stage.predicted or 0.0)
 
     def _candidates(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the methods other than block descent that can take the features, with their work."""
