@@ -125,8 +125,8 @@ class Policy:
     split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
     mostly_bounded : part of the variables above zero that are at their upper bounds, from which on the
         decomposition becomes faster towards the end, so that its pace says nothing.
-    split_risk : how often the work that it is expected to take splitting on features counts when methods are put in
-        order: at a large C it takes several times that, an interior point hardly more.
+    split_risk : how often the work expected of splitting on features counts when methods are put in order: at a
+        large C it takes several times that, an interior point hardly more.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
     split_before_rival : part of the work of a method behind the matrix that splitting on it may do.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
