@@ -86,7 +86,7 @@ class RelativeSplittingSettings:
     inertia: float = 0.6
     contrasts: tuple[float, float] = (10.0, 30.0)
     growth: float = 1.3
-    steps: int = 30
+    steps: int = 40
     stride: int = 10
     spacing: int = 1
     inside: float = 1e-9
