@@ -36,7 +36,7 @@ def test_objectives_are_those_of_the_hinges(n, p):
     assert primal == pytest.approx(problem.certify(at_zero).primal)
 
 
-@pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix, sparse.csr_array, sparse.csc_array])
 def test_features_that_are_zero_cost_nothing(store):
     p = INTERIOR.many_features
 

@@ -296,7 +296,7 @@ def _without_zeros(features: Any) -> Any:
     p = features.shape[1]
     if p < INTERIOR.many_features:
         return features
-    seen = features.getnnz(axis=0) > 0 if sparse.issparse(features) else features.any(axis=0)
+    seen = np.diff(features.tocsc().indptr) > 0 if sparse.issparse(features) else features.any(axis=0)
     return features if seen.all() or not seen.any() else features[:, np.flatnonzero(seen)]
 
 
