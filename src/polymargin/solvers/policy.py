@@ -476,9 +476,9 @@ class Policy:
         if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
-        is_judged = self._has_pace(state) or self.split_after * predicted <= state.work
-        if state.bounded_share() >= self.mostly_bounded:  # slow only until they are at their bounds
-            is_judged = False
+        has_pace = self._has_pace(state) or self.split_after * predicted <= state.work
+        # where most variables end at their bounds it is slow only until they are there
+        is_judged = has_pace and state.bounded_share() < self.mostly_bounded
         pays = is_judged and predicted <= self.tail * state.work_to_go(self.exact)
         fits = limit is None or predicted <= self.split_share * limit
         if not (fits and (pays or predicted <= state.work)):

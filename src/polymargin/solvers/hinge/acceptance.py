@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from polymargin.gram import DenseGram
+from polymargin.gram import DenseGram, as_features
 from polymargin.problems.hinge import HingeProblem
 from polymargin.solvers.contract import Accepted, accepts_kinds
 
@@ -35,3 +35,14 @@ def accepts_single_scores(problem: Any) -> Accepted:
     if not problem.losses.sees_single_scores:
         return SINGLE_SCORES
     return accepts_kinds(problem.gram, DenseGram)
+
+
+def accepts_tall_features(problem: HingeProblem, least_rows_per_feature: int, most_entries: float) -> Accepted:
+    """Ask for features fewer than half the rows, or what part the settings say, and for no more entries."""
+    n, p = as_features(problem.gram, "A method on tall features").features.shape
+    if n < least_rows_per_feature * p:
+        part = "half" if least_rows_per_feature == 2 else f"1/{least_rows_per_feature} of"
+        return f"features must be fewer than {part} the rows, not {p} of {n} rows."
+    if float(n) * p > most_entries:
+        return f"features must have at most {most_entries:.0f} entries, not {n} x {p}."
+    return True

@@ -33,7 +33,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceleration import DEFAULTS as ACCELERATION
 from polymargin.solvers.hinge.acceleration import Acceleration, AccelerationSettings
-from polymargin.solvers.hinge.acceptance import accepts_one_per_example
+from polymargin.solvers.hinge.acceptance import accepts_one_per_example, accepts_tall_features
 from polymargin.solvers.hinge.feasibility import balanced, feasible
 from polymargin.solvers.hinge.inverses import DEFAULTS as INVERSES
 from polymargin.solvers.hinge.inverses import Columns, InverseSettings
@@ -183,12 +183,7 @@ class RelativeSplitting:
             return is_on_features
         if problem.tilt is not None:
             return "it takes no linear term."
-        (n, p, _), tuning = size_of(problem), self.tuning
-        if n < tuning.least_rows_per_feature * p:
-            return f"features must be fewer than half the rows, not {p} of {n} rows."
-        if float(n) * p > tuning.most_entries:
-            return f"features must have at most {tuning.most_entries:.0f} entries, not {n} x {p}."
-        return True
+        return accepts_tall_features(problem, self.tuning.least_rows_per_feature, self.tuning.most_entries)
 
     def solve(
         self,

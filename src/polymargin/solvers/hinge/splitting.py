@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from polymargin.gram import FeatureGram, as_features
+from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status
 from polymargin.solvers.effort import RATES
-from polymargin.solvers.hinge.acceptance import SINGLE_SCORES, accepts_single_scores
+from polymargin.solvers.hinge.acceptance import SINGLE_SCORES, accepts_single_scores, accepts_tall_features
 from polymargin.solvers.hinge.splitting_parts import Parts
 from polymargin.solvers.hinge.splitting_settings import (
     DEFAULTS,
@@ -60,12 +60,7 @@ class Splitting:
     def _accepts_features(self, problem: HingeProblem) -> Accepted:
         if not problem.losses.sees_single_scores:
             return SINGLE_SCORES
-        (n, p), tuning = as_features(problem.gram, "Splitting").features.shape, self.tuning
-        if n < tuning.least_rows_per_feature * p:
-            return f"features must be fewer than half the rows, not {p} of {n} rows."
-        if float(n) * p > tuning.most_entries:
-            return f"features must have at most {tuning.most_entries:.0f} entries, not {n} x {p}."
-        return True
+        return accepts_tall_features(problem, self.tuning.least_rows_per_feature, self.tuning.most_entries)
 
     def solve(
         self,
