@@ -39,6 +39,24 @@ def test_is_right_to_rounding(dtype, k, m, n):
     assert _error(matrix, np.ascontiguousarray(V.T).T) <= n * np.finfo(dtype).eps
 
 
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", WIDTHS)
+@needs_avx2
+def test_registers_of_either_width_are_right_to_rounding(dtype, k, narrow):
+    rng = np.random.default_rng(k)
+    matrix, V = rng.normal(size=(31, 2100)).astype(dtype), rng.normal(size=(2100, k)).astype(dtype)
+    lanes = skinny.register_width(matrix.itemsize)
+    width = lanes * -(-k // lanes)
+    panels, out = np.zeros(2100 * width, dtype=dtype), np.ones((31, width), dtype=dtype)
+    skinny.pack(V, panels)
+    skinny.multiply(matrix, panels, out, narrow)
+    bound = np.abs(matrix).astype(np.float64) @ np.abs(V).astype(np.float64)
+    exact = matrix.astype(np.longdouble) @ V.astype(np.longdouble)
+    assert float((np.abs(out[:, :k] - 1 - exact) / bound).max()) <= 2100 * np.finfo(dtype).eps
+    np.testing.assert_array_equal(out[:, k:], 1.0)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @needs_avx2
 def test_threads_change_no_bit(threads, dtype):

@@ -10,6 +10,12 @@ cdef extern from "skinny.h" nogil:
     void add_double_product(const double *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
                             const double *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
                             double *out)
+    void add_narrow_float_product(const float *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
+                                  const float *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
+                                  float *out)
+    void add_narrow_double_product(const double *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
+                                   const double *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
+                                   double *out)
 
 
 def available() -> bool:
@@ -41,18 +47,21 @@ def pack(const floating[:, :] V, floating[::1] panels):
             first += wide
 
 
-def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:, ::1] out):
+def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:, ::1] out, bint narrow=False):
     """Add ``matrix @ V`` to `out` (rows, width), V (n, width) as `pack` has written it, the width a multiple of a
-    register's. The entries of a row of the matrix must lie together, its rows may be apart."""
-    cdef Py_ssize_t stride = matrix.strides[0] // <Py_ssize_t> sizeof(floating)
-    if matrix.shape[0] == 0 or matrix.shape[1] == 0 or out.shape[1] == 0:
+    register's. The entries of a row of the matrix must lie together, its rows may be apart. `narrow` keeps to the
+    registers of AVX2 where there are wider ones."""
+    cdef Py_ssize_t stride = matrix.strides[0] // <Py_ssize_t> sizeof(floating), n = matrix.shape[1]
+    if matrix.shape[0] == 0 or n == 0 or out.shape[1] == 0:
         return
-    if matrix.shape[1] > 1 and matrix.strides[1] != sizeof(floating):
+    if n > 1 and matrix.strides[1] != sizeof(floating):
         raise ValueError("The entries of a row must lie together.")
     with nogil:
         if floating is float:
-            add_float_product(&matrix[0, 0], stride, matrix.shape[0], matrix.shape[1], &panels[0],
-                              matrix.shape[1], 0, out.shape[1], &out[0, 0])
+            (add_narrow_float_product if narrow else add_float_product)(
+                &matrix[0, 0], stride, matrix.shape[0], n, &panels[0], n, 0, out.shape[1], &out[0, 0]
+            )
         else:
-            add_double_product(&matrix[0, 0], stride, matrix.shape[0], matrix.shape[1], &panels[0],
-                               matrix.shape[1], 0, out.shape[1], &out[0, 0])
+            (add_narrow_double_product if narrow else add_double_product)(
+                &matrix[0, 0], stride, matrix.shape[0], n, &panels[0], n, 0, out.shape[1], &out[0, 0]
+            )
