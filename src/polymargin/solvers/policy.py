@@ -123,6 +123,8 @@ class Policy:
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
     split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
+    nearly_there : times what the decomposition promises that splitting may take; beyond, what was done already is
+        no reason to begin.
     mostly_bounded : part of the variables above zero that are at their upper bounds, from which on the
         decomposition becomes faster towards the end, so that its pace says nothing.
     split_risk : how often the work expected of splitting on features counts when methods are put in order: at a
@@ -182,6 +184,7 @@ class Policy:
     coarse: float = 1e-3
     cheap: float = 0.1
     split_after: float = 0.3
+    nearly_there: float = 4.0
     mostly_bounded: float = 0.4
     split_risk: float = 1.5
     split_share: float = 0.25
@@ -468,7 +471,10 @@ class Policy:
         return self.faces * self.rates.work(operations_of_face(losses, free, max(rows, 1), self.active_set))
 
     def _split(self, state: State) -> Stage | None:
-        """Return splitting, once, if it takes no more than the decomposition has taken or has still to take."""
+        """Return splitting, once, if it takes no more than the decomposition has taken or has still to take.
+
+        It takes its steps on the examples with variables above zero, about.
+        """
         if state.has_run(Splitting.name) or not state.trail or not self._is_large_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
@@ -479,9 +485,11 @@ class Policy:
         has_pace = self._has_pace(state) or self.split_after * predicted <= state.work
         # where most variables end at their bounds it is slow only until they are there
         is_judged = has_pace and state.bounded_share() < self.mostly_bounded
-        pays = is_judged and predicted <= self.tail * state.work_to_go(self.exact)
+        to_go = state.work_to_go(self.exact)
+        pays = is_judged and predicted <= self.tail * to_go
+        is_due = predicted <= min(state.work, self.nearly_there * to_go)
         fits = limit is None or predicted <= self.split_share * limit
-        if not (fits and (pays or predicted <= state.work)):
+        if not (fits and (pays or is_due)):
             return None
         # to fine tolerances others are quicker where it takes long
         others = self.rates.work(operations_to_solve(n, k, self.kernel_interior)) if state.tol > self.fine else 0.0
