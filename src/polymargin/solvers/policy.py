@@ -478,7 +478,7 @@ class Policy:
         if state.has_run(Splitting.name) or not state.trail or not self._is_large_lee(state):
             return None
         n, k = state.problem.losses.n_examples, state.problem.losses.n_classes
-        predicted = self._work_of_splitting(SplitSize(n, k), state.tol)
+        predicted = self._work_of_splitting(SplitSize(round(state.active_share() * n), k), state.tol)
         if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit

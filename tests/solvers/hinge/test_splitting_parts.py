@@ -11,11 +11,12 @@ from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings
 from polymargin.solvers.hinge.splitting import DEFAULTS, Splitting
 from polymargin.solvers.hinge.splitting_parts import Parts
+from polymargin.solvers.hinge.splitting_penalty import climbed, pilot_of
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 
-PARTS = replace(DEFAULTS, least_rows=0, first_share=1.1)
-"""Parts however few examples there are, and however many of them the pilot needs."""
+PARTS = replace(DEFAULTS, least_rows=0, pilot_rows=(20, 1000))
+"""Parts however few examples there are, by pilots of few."""
 
 
 def problem_of(seed, n, k, C, *, spread=1.0, fit_intercept=True, dtype=np.float64):
@@ -81,6 +82,23 @@ def test_examples_at_zero_are_left_out_and_the_work_is_less():
     assert in_parts.certificate.primal == pytest.approx(whole.certificate.primal, rel=2e-3)
 
 
+def test_the_models_of_ever_more_examples_tell_which_have_a_part():
+    """Hardly any that has one is missed, and most that have none are left out; rho grows with the examples."""
+    problem = problem_of(4, 1600, 4, 1.0, spread=2.0)
+    with Progress(Settings(tol=1e-6)) as progress:
+        resting = HingePoint(problem.losses.resting_dual(), np.zeros(4))
+        pilot = pilot_of(problem, progress)
+        last = climbed(problem, pilot, progress)
+        parts = Parts(problem, resting, progress, DEFAULTS)
+        solved = Splitting().solve(problem, Settings(tol=1e-6))
+    assert last.rho >= pilot.rho
+    assert len(pilot.rows) == 400
+    assert len(last.rows) < 800
+    active = np.flatnonzero((solved.point.dual > 0.0).any(axis=1))
+    assert len(np.setdiff1d(active, parts.rows)) <= 0.03 * 1600
+    assert len(np.setdiff1d(parts.rows, active)) <= 0.5 * (1600 - len(active))
+
+
 def test_no_example_leaves_twice():
     """Those that had fallen to zero and lost for it come back to stay: parts cannot go in circles."""
     n = 1000
@@ -88,7 +106,7 @@ def test_no_example_leaves_twice():
     with Progress(Settings(tol=1e-5)) as progress:
         parts = Parts(problem, beginning(problem, np.arange(n)), progress, replace(PARTS, believed=np.inf))
         departures = np.zeros(n, dtype=int)
-        inside = np.ones(n, dtype=bool)
+        inside = np.isin(np.arange(n), parts.rows)
         for _ in progress:
             assert parts.iterate.advance(15, progress)
             parts.look()

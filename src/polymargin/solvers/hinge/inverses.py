@@ -31,7 +31,7 @@ class InverseSettings:
 
     at_once: int = 1200
     block_operations: float = 2e10
-    block_widths: tuple[int, int] = (64, 400)
+    block_widths: tuple[int, int] = (64, 200)
     no_square: float = 1e-13
 
 

@@ -21,7 +21,7 @@ from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.hinge.leaps import Leaps
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, best_length
-from polymargin.solvers.hinge.splitting_penalty import pilot_of
+from polymargin.solvers.hinge.splitting_penalty import Pilot, climbed, pilot_of
 from polymargin.solvers.hinge.splitting_settings import ROUNDING, SplitSize, SplittingSettings, size_of
 
 
@@ -70,21 +70,43 @@ class Parts:
         self.problem, self.progress, self.tuning = problem, progress, tuning
         self.size, self.tol = size_of(problem), progress.settings.tol
         self.point, self.best = start, problem.certify(start)
-        pilot = pilot_of(problem, progress, tuning)
+        pilot, n = pilot_of(problem, progress, tuning), self.size.n
         self.rho = pilot.rho
-        begun = np.flatnonzero((start.dual > 0.0).any(axis=1))
-        n, share = self.size.n, max(len(begun) / self.size.n, pilot.share)
-        is_part = self.size.p is None and n >= tuning.least_rows and len(begun) and share <= tuning.first_share
         self.losing, self.left, self.returned = (np.zeros(n, dtype=bool) for _ in range(3))
         self.is_ready = progress.status is not Status.NUMERICAL_ERROR
         self.t: NDArray[np.float64] | None = None
+        self.to_go = np.inf
         self.part_tol = tuning.rough
-        self._take(begun if is_part else np.arange(n))
+        is_part = self.size.p is None and n >= tuning.least_rows
+        self._take(self._begun(pilot) if is_part else np.arange(n))
+
+    @property
+    def _last_tol(self) -> float:
+        """The gap that the part is solved to in the end."""
+        return self.tol if self.is_whole else self.tuning.inside * self.tol
 
     @property
     def is_whole(self) -> bool:
         """Whether the part is all examples."""
         return len(self.rows) == self.size.n
+
+    def _begun(self, pilot: Pilot) -> NDArray[np.intp]:
+        """Return the examples that have variables above zero, or lose: by the pilot, unless the start is near.
+
+        A model of a part of the rows tells which of the others will be left out, and few of them wrongly.
+        """
+        problem, start = self.problem, self.point
+        losses, dual = boxes(problem.losses, "Splitting"), start.dual
+        if self.best.gap <= self.tuning.believed:
+            margins = losses.margins(problem.gram.matmul(problem.model(start)) + start.intercept)
+        else:
+            pilot = climbed(problem, pilot, self.progress, self.tuning)
+            self.rho = pilot.rho
+            margins, _ = self._margins_by(pilot.rows, pilot.point)
+            dual = np.zeros_like(start.dual)
+            dual[pilot.rows] = pilot.point.dual
+        self.t = dual + margins / self.rho
+        return np.flatnonzero(((self.t > 0.0) & (losses.sizes > 0.0)).any(axis=1))
 
     def _take(self, rows: NDArray[np.intp]) -> None:
         """Make some examples the part, all where they are nearly all."""
@@ -97,8 +119,8 @@ class Parts:
         self.iterate = SplittingIterate(problem, start, self.rho, self.tuning)
         if self.t is not None:
             self.iterate.t = np.ascontiguousarray(self.t[self.rows])
-        self.part_tol = self.tol if self.is_whole else max(self.part_tol, self.tuning.inside * self.tol)
-        self.gap, self.to_go, self.is_due = np.inf, np.inf, False
+        self.part_tol = self._last_tol if self.is_whole else max(self.part_tol, self._last_tol)
+        self.gap, self.outside, self.is_due = np.inf, np.inf, False
         self.looks, self.leaps = Looks(self.best.gap), Leaps(self.tuning.leaps)
         self.is_ready = self.is_ready and self.iterate.prepare(self.progress)
 
@@ -106,7 +128,7 @@ class Parts:
         """Certify the part's point, and on all examples where that is due; return what is known of all."""
         self.progress.count_all(self.tuning.operations_to_look(self.iterate.size))
         point, certificate = self.iterate.certified()
-        self.to_go = self.looks.steps_to_go(self.iterate.steps, certificate.gap, self.part_tol)
+        self.to_go = self.looks.steps_to_go(self.iterate.steps, certificate.gap, self._last_tol)
         return self._seen(point, certificate)
 
     def leap(self) -> None:
@@ -140,7 +162,8 @@ class Parts:
             return certificate
         self.is_due = self.is_due or certificate.within(self.part_tol)
         if self.is_due:
-            return self._look_at_all()
+            self._look_at_all()
+            return self.best
         dual = max(self.best.dual, certificate.dual)
         return Certificate.of(self.best.primal, dual, infeasibility=certificate.infeasibility)
 
@@ -161,32 +184,37 @@ class Parts:
         paid = (tuning.operations_to_factorise(smaller), tuning.operations_to_look(self.size))
         return sum(map(RATES.work, paid)) < saved
 
-    def _look_at_all(self) -> Certificate:
+    def _look_at_all(self) -> None:
         """Certify the part's best point on all examples, and see which of those outside lose by it."""
-        problem, iterate, rows = self.problem, self.iterate, self.rows
+        iterate = self.iterate
+        point = HingePoint(iterate.dual, iterate.intercept, primal=iterate.R)
+        margins, gap = self._margins_by(self.rows, point)
+        self.outside = gap - self.gap
+        self._note_losing(margins)
+
+    def _margins_by(self, rows: NDArray[np.intp], part: HingePoint) -> tuple[NDArray[np.float64], float]:
+        """Offer a point of some examples, in which no others have a part; return all margins by it, and the gap."""
+        problem, n, k = self.problem, self.size.n, self.size.k
         losses = boxes(problem.losses, "Splitting")
         self.progress.count_all(self.tuning.operations_to_look(self.size))
-        n, k = self.size.n, self.size.k
         dual, R = np.zeros((n, k)), np.zeros((n, k))
-        dual[rows], R[rows] = iterate.dual, iterate.R
+        dual[rows], R[rows] = part.dual, part.primal
         products = problem.gram.matmul(np.hstack([problem.coefficients(dual), R]))
         H = np.ascontiguousarray(products[:, k:])
-        intercept = iterate.intercept
+        intercept = part.intercept
         if problem.fit_intercept:
             intercept = central_intercept(losses, dual, H, guess=intercept)
         length = best_length(problem, R, H, intercept)
         point = HingePoint(dual, length * intercept, primal=length * R)
         certificate = problem.certify(point, np.ascontiguousarray(products[:, :k]), length * H)
-        self._note_losing(losses.margins(H + intercept))
         self._offer(point, certificate)
-        return certificate
+        return losses.margins(H + intercept), certificate.gap
 
     def _note_losing(self, margins: NDArray[np.float64]) -> None:
         """Keep the state of all examples: of those outside it is what their margins ask for."""
         outside = np.ones(self.size.n, dtype=bool)
         outside[self.rows] = False
-        margins = np.where(self.problem.losses.sizes > 0.0, margins, 0.0)
-        worst = np.where(outside, margins.max(axis=1), 0.0)
+        worst = np.where(outside, np.where(self.problem.losses.sizes > 0.0, margins, 0.0).max(axis=1), 0.0)
         self.losing = worst > 0.0
         if np.count_nonzero(self.losing) > self.tuning.many * len(self.rows):
             self.losing &= worst >= np.quantile(worst[self.losing], 1.0 - self.tuning.admitted)
@@ -200,8 +228,9 @@ class Parts:
         """Go on with those kept and those that lose, or more exactly with the same; False without time."""
         kept, rows = self._kept(), self.rows
         if self.gap <= self.part_tol:
-            self.part_tol *= self.tuning.closer
-        if not self.losing.any() and not 0 < kept.sum() <= self.tuning.fewer * len(rows):
+            self.part_tol = max(self.tuning.closer * self.part_tol, self._last_tol)
+        few_lose = self.outside <= self.tol - self._last_tol
+        if few_lose and not 0 < kept.sum() <= self.tuning.fewer * len(rows):
             self.is_due = False
             return self.iterate.hasten(self.to_go, self.progress)
         if self.t is None:

@@ -1,12 +1,12 @@
 """What a few steps of splitting on a part of the rows tell: its penalty, and how many rows it will not need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.gram import DenseGram
-from polymargin.problems.hinge import HingePoint, HingeProblem
+from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, unit_of
 from polymargin.solvers.hinge.splitting_settings import DEFAULTS, ROUNDING, SplittingSettings
@@ -14,10 +14,19 @@ from polymargin.solvers.hinge.splitting_settings import DEFAULTS, ROUNDING, Spli
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What the pilot found: rho, and the part of its rows that have variables above zero."""
+    """What steps on a part of the rows have led to: rho, and a point of the rows that they were taken on.
+
+    Attributes
+    ----------
+    rho : of the steps to come.
+    own : the part of rho that is for what rows do not share with their neighbours.
+    rows, point : the rows with a part, and their point.
+    """
 
     rho: float
-    share: float
+    own: float
+    rows: NDArray[np.intp]
+    point: HingePoint
 
 
 def pilot_of(problem: HingeProblem, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> Pilot:
@@ -28,26 +37,76 @@ def pilot_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetting
     Where every row is its own the matrix is nearly a multiple of the identity, and rho no less than a part of it;
     rows of fewer features than rows have nothing of their own, though their nearest neighbours do not show it.
     """
-    gram, n = problem.gram, problem.losses.n_examples
-    size = min(n, int(np.clip(tuning.pilot_share * n, *tuning.pilot_rows)))
-    order = np.random.default_rng(0).permutation(n)
-    rows = np.sort(order[:size])
-    losses = problem.losses.restricted(rows)
-    part = HingeProblem(DenseGram(gram.block(rows, rows)), losses, problem.fit_intercept)
-    unit, rho, share = unit_of(gram), tuning.pilot_penalty, 1.0
-    point = HingePoint(losses.resting_dual(), np.zeros(losses.n_classes))
+    gram, order = problem.gram, _order(problem)
+    rows = np.sort(order[: _levels(problem, tuning)[0]])
+    part, unit, rho = _part_of(problem, rows), unit_of(gram), tuning.pilot_penalty
+    point = HingePoint(part.losses.resting_dual(), np.zeros(part.losses.n_classes))
     for _ in range(tuning.max_pilots):
         iterate = SplittingIterate(part, point, rho * unit, tuning)
         if not (iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress)):
             break
         point, _ = iterate.certified()
         before, rho = rho, tuning.rho_of(iterate.ratio() / unit)
-        share = float(iterate.active().mean())
         if max(rho / before, before / rho) <= tuning.settled:
             break
-    if isinstance(gram, DenseGram) and gram.rank >= n:
-        rho += tuning.own_part * _own_part(gram, order[: tuning.own_rows], tuning.neighbours) / unit
-    return Pilot(unit * rho, share)
+    own = 0.0
+    if isinstance(gram, DenseGram) and gram.rank >= problem.losses.n_examples:
+        own = tuning.own_part * _own_part(gram, order[: tuning.own_rows], tuning.neighbours)
+    return Pilot(unit * rho + own, own, rows, point)
+
+
+def climbed(
+    problem: HingeProblem, pilot: Pilot, progress: Progress, tuning: SplittingSettings = DEFAULTS
+) -> Pilot:
+    """Return a pilot of half of the rows or nearly, by way of ever larger parts.
+
+    Each model tells which rows of the next part will have a part in its solution, for most others never will. The
+    more rows, the easier they are told apart from their neighbours: rho grows.
+    """
+    order = _order(problem)
+    unit = unit_of(problem.gram)
+    growth = 1.0
+    for size in _levels(problem, tuning)[1:]:
+        level = np.sort(order[:size])
+        losses, places = boxes(problem.losses, "Splitting").restricted(level), np.searchsorted(level, pilot.rows)
+        scores = problem.gram.block(level, pilot.rows) @ pilot.point.primal
+        margins, dual = losses.margins(scores + pilot.point.intercept), losses.resting_dual()
+        dual[places] = pilot.point.dual
+        t = dual + margins / pilot.rho
+        taken = ((t > 0.0) & (losses.sizes > 0.0)).any(axis=1)
+        start = HingePoint(dual[taken], pilot.point.intercept)
+        iterate = SplittingIterate(_part_of(problem, level[taken]), start, pilot.rho, tuning)
+        iterate.t = np.ascontiguousarray(t[taken])
+        if not (iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress)):
+            break
+        point, _ = iterate.certified()
+        margins[taken] = iterate.margins
+        ratio = float(np.linalg.norm(margins[losses.sizes > 0])) / max(float(np.linalg.norm(point.dual)), 1e-300)
+        rho = unit * tuning.rho_of(ratio / unit) + pilot.own
+        growth = max(rho / pilot.rho, 1.0)
+        pilot = Pilot(growth * pilot.rho, pilot.own, level[taken], point)
+    return replace(pilot, rho=growth * pilot.rho)
+
+
+def _part_of(problem: HingeProblem, rows: NDArray[np.intp]) -> HingeProblem:
+    gram = DenseGram(problem.gram.block(rows, rows))
+    return HingeProblem(gram, problem.losses.restricted(rows), problem.fit_intercept)
+
+
+def _levels(problem: HingeProblem, tuning: SplittingSettings) -> list[int]:
+    """Return the sizes of the parts: of a matrix, from few rows to half of all, as larger ones cost more."""
+    n = problem.losses.n_examples
+    least, most = tuning.pilot_rows
+    if not isinstance(problem.gram, DenseGram):
+        return [min(n, int(np.clip(tuning.pilot_share * n, least, most)))]
+    levels = [n / tuning.growth]
+    while levels[0] > tuning.first_level:
+        levels.insert(0, levels[0] / tuning.growth)
+    return [min(n, max(least, int(size))) for size in levels]
+
+
+def _order(problem: HingeProblem) -> NDArray[np.intp]:
+    return np.random.default_rng(0).permutation(problem.losses.n_examples)
 
 
 def _own_part(gram: DenseGram, rows: NDArray[np.intp], size: int) -> float:

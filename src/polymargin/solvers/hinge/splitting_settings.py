@@ -24,6 +24,7 @@ class SplittingSettings:
     own_part : plus a multiple of what rows do not share with their neighbours.
     pilot_rows, pilot_share, pilot_steps, pilot_penalty : that ratio is the one after a few steps on a part of the
         rows, at least and at most so many, with this rho,
+    first_level, growth : of a matrix, the part begins with at most so many rows, and grows by this factor.
     settled, max_pilots : and again with the one found while that differs by more than a factor, so often at most.
     own_rows, neighbours : rows that are asked what their nearest neighbours leave to be their own, and how many.
     fewest_steps, most_steps : between two certificates.
@@ -46,8 +47,7 @@ class SplittingSettings:
     changed : factor by which the ratio on all rows must tell another rho than that in use to change it.
     step_entries, square_cost, eigen_cost : on features, operations of compiled loops that a step takes per class
         and example; of products, per feature and entry; of factorisations, as a multiple of their number cubed.
-    least_rows, first_share : examples from which on steps are taken on a part of them, and how large a part those
-        of the start and of the pilot may be, as there is little to save beyond it.
+    least_rows : examples from which on steps are taken on a part of them.
     rough, closer, inside : gap to which the first part is solved, the part of it that is left to the next one, and
         the part of the tolerance that is for the examples inside at last: the rest is for those outside.
     many, admitted : losing examples outside over those inside, beyond which only a part of them is taken in, and
@@ -67,11 +67,13 @@ class SplittingSettings:
     pilot_share: float = 0.25
     pilot_steps: int = 20
     pilot_penalty: float = 0.1
+    first_level: int = 500
+    growth: float = 2.0
     settled: float = 1.5
     max_pilots: int = 6
     own_rows: int = 64
     neighbours: int = 30
-    fewest_steps: int = 15
+    fewest_steps: int = 10
     most_steps: int = 30
     judged_after: int = 150
     max_steps: int = 4000
@@ -98,7 +100,6 @@ class SplittingSettings:
     square_cost: float = 1.5
     eigen_cost: float = 12.0
     least_rows: int = 900
-    first_share: float = 0.85
     rough: float = 0.03
     closer: float = 0.1
     inside: float = 0.7
@@ -106,7 +107,7 @@ class SplittingSettings:
     admitted: float = 0.5
     fewer: float = 0.85
     believed: float = 0.05
-    most_share: float = 0.9
+    most_share: float = 0.85
     inverse: InverseSettings = INVERSES
     leaps: LeapSettings = LEAPS
 

@@ -131,6 +131,10 @@ class State:
         face = losses.open_face(point.dual, point.scores + point.intercept)
         return int(face.sum()), int(face.any(axis=1).sum())
 
+    def active_share(self) -> float:
+        """Return the part of the examples that have dual variables above zero."""
+        return float((self._scored().dual > 0.0).any(axis=1).mean())
+
     def bounded_share(self) -> float:
         """Return the part of the dual variables above zero that are at their upper bounds, in boxes."""
         dual, upper = self._scored().dual, boxes(self.problem.losses, "The share of bounds").upper
