@@ -1,5 +1,7 @@
 """Splitting against a general-purpose solver, the decomposition and a slow twin of its steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -188,6 +190,28 @@ def test_the_inverse(precision, at_once):
         assert inverse.complete(progress)
     np.testing.assert_allclose(inverse.solved(V), np.linalg.solve(matrix, V), atol=rounding)
     np.testing.assert_array_equal(inverse.matrix, inverse.matrix.T)
+
+
+@pytest.mark.parametrize("sizes", [(150, 230), (64, 100), (128, 129), (30, 230)])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_a_factor_is_gone_on_from(precision, sizes):
+    """The factor of the first rows is that of all up to its last whole block, whatever is behind it."""
+    small, large = sizes
+    tuning = InverseSettings(at_once=0, block_operations=64 * large**2)
+    A = np.random.default_rng(0).normal(size=(large, 300))
+    matrix = (A @ A.T / 300).astype(precision)
+    V = np.random.default_rng(1).normal(size=(large, 7))
+    first = Inverse(matrix[:small, :small].copy(), replace(tuning, block_operations=64 * small**2))
+    assert first.prepare(Progress(Settings()))
+    changed = matrix.copy()
+    changed[: small // 64 * 64, : small // 64 * 64] = np.nan  # is not looked at again
+    inverse, at_once = Inverse(changed, tuning, first), Inverse(matrix.copy(), tuning)
+    for one in (inverse, at_once):
+        assert one.prepare(Progress(Settings()))
+    rounding = 1e3 * np.finfo(precision).eps * np.abs(np.linalg.inv(matrix)).max() * np.abs(V).max()
+    np.testing.assert_allclose(inverse.solved(V), at_once.solved(V), atol=rounding)
+    assert inverse.complete(Progress(Settings()))
+    np.testing.assert_allclose(inverse.solved(V), at_once.solved(V), atol=rounding)
 
 
 @pytest.mark.parametrize("inverted_from", [0.0, np.inf])

@@ -68,13 +68,24 @@ class Inverse:
 
     A small matrix is inverted at once. Of a large one there is the Cholesky factor first, with pauses: below the
     diagonal, its transpose above, the blocks on the diagonal inverted. It is had for a third of the work, and
-    takes longer to apply; `complete` makes the inverse of it.
+    takes longer to apply; `complete` makes the inverse of it. Where the matrix has another, of which there is a
+    factor, in its first rows and columns, it is `begun` with that factor: only the rows behind are still to do.
     """
 
-    def __init__(self, matrix: NDArray, tuning: InverseSettings = DEFAULTS):
-        self.matrix = matrix
+    def __init__(self, matrix: NDArray, tuning: InverseSettings = DEFAULTS, begun: "Inverse | None" = None):
+        self.matrix, self.done = matrix, 0
         self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
-        self.is_small = self.is_complete = len(matrix) <= tuning.at_once
+        self.is_small = self.is_complete = begun is None and len(matrix) <= tuning.at_once
+        if begun is not None:
+            width = begun.blocks[0].stop
+            self.blocks = _blocks_of_width(len(matrix), width)
+            self.done = done = len(begun.matrix) // width * width
+            matrix[:done, :done] = begun.matrix[:done, :done]
+
+    @property
+    def size(self) -> int:
+        """Rows of the matrix."""
+        return len(self.matrix)
 
     def prepare(self, progress: Progress) -> bool:
         """Invert or factorise the matrix; False if there is no time for it."""
@@ -82,14 +93,16 @@ class Inverse:
             _invert(self.matrix)
             return True
         matrix, blocks = self.matrix, self.blocks
-        for at, p in enumerate(blocks):
+        for p in blocks:
             if progress.out_of_time():
                 return False
-            matrix[p, p] = _inverse_factor(matrix[p, p])
-            matrix[p.stop :, p] = matrix[p.stop :, p] @ matrix[p, p].T
-            matrix[p, p.stop :] = matrix[p.stop :, p].T
-            for i in blocks[at + 1 :]:
-                matrix[i, p.stop : i.stop] -= matrix[i, p] @ matrix[p, p.stop : i.stop]
+            ahead = slice(max(p.start, self.done), None)
+            matrix[ahead, p] -= matrix[ahead, : p.start] @ matrix[: p.start, p]
+            if p.start >= self.done:
+                matrix[p, p] = _inverse_factor(matrix[p, p])
+            below = slice(max(p.stop, self.done), None)
+            matrix[below, p] = matrix[below, p] @ matrix[p, p].T
+            matrix[p, below] = matrix[below, p].T
         self.transposed = np.zeros((len(matrix), blocks[0].stop), dtype=matrix.dtype)
         for p in blocks:
             self.transposed[p, : p.stop - p.start] = matrix[p, p].T
@@ -221,5 +234,8 @@ def _invert(matrix: NDArray) -> None:
 
 
 def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
-    width = int(np.clip(operations / n**2, *widths))
+    return _blocks_of_width(n, int(np.clip(operations / n**2, *widths)))
+
+
+def _blocks_of_width(n: int, width: int) -> list[slice]:
     return [slice(first, min(first + width, n)) for first in range(0, n, width)]

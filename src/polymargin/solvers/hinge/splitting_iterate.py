@@ -41,11 +41,14 @@ class SplittingIterate:
         self.t = np.ascontiguousarray(start.dual + self.margins / rho)
         self.v, self.mean = np.zeros_like(self.t), np.zeros(len(self.t))
 
-    def prepare(self, progress: Progress) -> bool:
-        """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite."""
-        progress.count_all(self.tuning.operations_to_factorise(self.size))
+    def prepare(self, progress: Progress, begun: Inverse | None = None) -> bool:
+        """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite.
+
+        The factor of the first examples may have `begun` it, with the same rho.
+        """
+        progress.count_all(self.tuning.operations_to_factorise(self.size, 0 if begun is None else begun.size))
         try:
-            self.inverse = _inverse(self.problem.gram, self.rho, self.tuning.inverse)
+            self.inverse = _inverse(self.problem.gram, self.rho, self.tuning.inverse, begun)
             with large_products(self.size.entries):
                 is_ready = self.inverse.prepare(progress)
         except scipy.linalg.LinAlgError:
@@ -222,13 +225,13 @@ def unit_of(gram: Gram) -> float:
     return float(np.abs(gram.diagonal()).mean()) or 1.0
 
 
-def _inverse(gram: Gram, rho: float, tuning: InverseSettings) -> Inverse | FeatureInverse:
+def _inverse(gram: Gram, rho: float, tuning: InverseSettings, begun: Inverse | None) -> Inverse | FeatureInverse:
     """Return what multiplies by ``(K + rho I)^-1`` once it is prepared."""
     if isinstance(gram, FeatureGram):
         return FeatureInverse(gram.features, rho, tuning)
     matrix: NDArray[Any] = as_dense(gram, "Splitting").matrix.astype(np.float32)
     matrix[np.diag_indices_from(matrix)] += rho
-    return Inverse(matrix, tuning)
+    return Inverse(matrix, tuning, begun)
 
 
 def _centred(u: Array) -> Array:

@@ -19,6 +19,7 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress, Status
 from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.solvers.hinge.inverses import Inverse
 from polymargin.solvers.hinge.leaps import Leaps
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, best_length
 from polymargin.solvers.hinge.splitting_penalty import Pilot, climbed, pilot_of
@@ -82,8 +83,11 @@ class Parts:
 
     @property
     def _last_tol(self) -> float:
-        """The gap that the part is solved to in the end."""
-        return self.tol if self.is_whole else self.tuning.inside * self.tol
+        """The gap that the part is solved to in the end: others may lose twice what they lost when last seen."""
+        if self.is_whole:
+            return self.tol
+        least, most = self.tuning.inside
+        return self.tol * float(np.clip(1.0 - 2.0 * self.outside / self.tol, least, most))
 
     @property
     def is_whole(self) -> bool:
@@ -108,21 +112,22 @@ class Parts:
         self.t = dual + margins / self.rho
         return np.flatnonzero(((self.t > 0.0) & (losses.sizes > 0.0)).any(axis=1))
 
-    def _take(self, rows: NDArray[np.intp]) -> None:
-        """Make some examples the part, all where they are nearly all."""
+    def _take(self, rows: NDArray[np.intp], begun: Inverse | None = None) -> None:
+        """Make some examples the part, or all where they are nearly all; the first may have `begun` its factor."""
         n, problem, start = self.size.n, self.problem, self.point
-        self.rows = rows if len(rows) <= self.tuning.most_share * n else np.arange(n)
-        if not self.is_whole:
+        is_part = len(rows) < n if begun is not None else len(rows) <= self.tuning.most_share * n
+        self.rows = rows if is_part else np.arange(n)
+        if is_part:
             gram, losses = as_dense(problem.gram, "Splitting").part(rows), problem.losses.restricted(rows)
             problem = replace(problem, gram=gram, losses=losses)
             start = HingePoint(start.dual[rows], start.intercept)
         self.iterate = SplittingIterate(problem, start, self.rho, self.tuning)
         if self.t is not None:
             self.iterate.t = np.ascontiguousarray(self.t[self.rows])
-        self.part_tol = self._last_tol if self.is_whole else max(self.part_tol, self._last_tol)
         self.gap, self.outside, self.is_due = np.inf, np.inf, False
+        self.part_tol = self._last_tol if self.is_whole else max(self.part_tol, self._last_tol)
         self.looks, self.leaps = Looks(self.best.gap), Leaps(self.tuning.leaps)
-        self.is_ready = self.is_ready and self.iterate.prepare(self.progress)
+        self.is_ready = self.is_ready and self.iterate.prepare(self.progress, begun if is_part else None)
 
     def look(self) -> Certificate:
         """Certify the part's point, and on all examples where that is due; return what is known of all."""
@@ -179,7 +184,8 @@ class Parts:
         active = int(self._kept().sum())
         if not 0 < active <= tuning.fewer * size.n:
             return False
-        smaller, to_go = SplitSize(active, size.k), min(self.to_go, float(tuning.max_steps))
+        to_go = min(max(self.to_go, self.looks.steps_if_slower(self._last_tol)), float(tuning.max_steps))
+        smaller = SplitSize(active, size.k)
         saved = RATES.work(tuning.operations(size, to_go)) - RATES.work(tuning.operations(smaller, to_go))
         paid = (tuning.operations_to_factorise(smaller), tuning.operations_to_look(self.size))
         return sum(map(RATES.work, paid)) < saved
@@ -193,7 +199,7 @@ class Parts:
         self._note_losing(margins)
 
     def _margins_by(self, rows: NDArray[np.intp], part: HingePoint) -> tuple[NDArray[np.float64], float]:
-        """Offer a point of some examples, in which no others have a part; return all margins by it, and the gap."""
+        """Offer a point of some examples, in which no others have a part; return all margins, and its gap."""
         problem, n, k = self.problem, self.size.n, self.size.k
         losses = boxes(problem.losses, "Splitting")
         self.progress.count_all(self.tuning.operations_to_look(self.size))
@@ -225,20 +231,23 @@ class Parts:
         return self.iterate.active() | self.returned[self.rows]
 
     def _regroup(self) -> bool:
-        """Go on with those kept and those that lose, or more exactly with the same; False without time."""
-        kept, rows = self._kept(), self.rows
+        """Go on without examples if that pays, with those that lose, or with the same; False without time."""
+        rows, inverse, leaves = self.rows, self.iterate.inverse, self._pays_to_leave_some()
         if self.gap <= self.part_tol:
             self.part_tol = max(self.tuning.closer * self.part_tol, self._last_tol)
-        few_lose = self.outside <= self.tol - self._last_tol
-        if few_lose and not 0 < kept.sum() <= self.tuning.fewer * len(rows):
+        if not leaves and self.outside <= (1.0 - self.tuning.inside[0]) * self.tol:
             self.is_due = False
             return self.iterate.hasten(self.to_go, self.progress)
         if self.t is None:
             self.t = np.empty((self.size.n, self.size.k))
         self.t[rows] = self.iterate.t
         self.returned |= self.losing & self.left
-        self.left[rows] |= ~kept
-        wanted = self.losing.copy()
-        wanted[rows] = kept
-        self._take(np.flatnonzero(wanted))
+        if leaves or not isinstance(inverse, Inverse) or inverse.is_complete:
+            kept = self._kept()
+            self.left[rows] |= ~kept
+            wanted = self.losing.copy()
+            wanted[rows] = kept
+            self._take(np.flatnonzero(wanted))
+        else:
+            self._take(np.append(rows, np.flatnonzero(self.losing)), inverse)
         return self.is_ready

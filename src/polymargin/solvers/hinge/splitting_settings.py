@@ -49,7 +49,7 @@ class SplittingSettings:
         and example; of products, per feature and entry; of factorisations, as a multiple of their number cubed.
     least_rows : examples from which on steps are taken on a part of them.
     rough, closer, inside : gap to which the first part is solved, the part of it that is left to the next one, and
-        the part of the tolerance that is for the examples inside at last: the rest is for those outside.
+        the least and largest part of the tolerance that is for the examples inside at last, the rest for others.
     many, admitted : losing examples outside over those inside, beyond which only a part of them is taken in, and
         that part: those that lose most. Many of the others will not lose any more.
     fewer, believed : part of the examples that steps are taken on, to which those with variables above zero must
@@ -102,7 +102,7 @@ class SplittingSettings:
     least_rows: int = 900
     rough: float = 0.03
     closer: float = 0.1
-    inside: float = 0.7
+    inside: tuple[float, float] = (0.7, 0.95)
     many: float = 0.2
     admitted: float = 0.5
     fewer: float = 0.85
@@ -135,13 +135,13 @@ class SplittingSettings:
             "call": self.look_calls,
         }
 
-    def operations_to_factorise(self, size: "SplitSize") -> Operations:
-        """Return the operations of what precedes the first step."""
+    def operations_to_factorise(self, size: "SplitSize", done: int = 0) -> Operations:
+        """Return the operations of what precedes the first step; some examples' factor may be done."""
         if size.p is not None:
             products = self.square_cost * 0.5 * size.entries * size.p
             return {"product": products, "factor": self.eigen_cost * float(size.p) ** 3}
         whole = self.completion_cost if size.n <= self.inverse.at_once else 0.0
-        return {"product": (self.factor_cost + whole) * float(size.n) ** 3}
+        return {"product": (self.factor_cost + whole) * (float(size.n) ** 3 - float(done) ** 3)}
 
     def operations_to_complete(self, size: "SplitSize") -> Operations:
         """Return the operations of the inverse of a factor."""
