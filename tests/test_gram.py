@@ -10,6 +10,7 @@ from polymargin.gram import (
     Kernel,
     LazyGram,
     NystroemMap,
+    PartGram,
     RowHash,
     draw_landmarks,
     make_gram,
@@ -147,3 +148,25 @@ def test_sparse_rows_of_one_fingerprint_are_told_apart():
     first, place = ranked_rows(np.zeros(3, dtype=np.intp), X)
     assert place[0] == place[2] != place[1]
     assert len(first) == 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_part_is_what_a_copy_of_it_is(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    whole = DenseGram(Kernel("rbf", gamma=0.5)(X).astype(dtype))
+    rows = np.sort(rng.permutation(400)[:330])
+    part, copy = PartGram(whole, rows), DenseGram(whole.matrix[np.ix_(rows, rows)])
+    V, some, others = rng.normal(size=(330, 4)), np.array([3, 300, 7]), np.arange(0, 330, 50)
+    tolerance = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(part.matmul(V), copy.matmul(V), **tolerance)
+    np.testing.assert_array_equal(part.diagonal(), copy.diagonal())
+    np.testing.assert_array_equal(part.block(some), copy.block(some))
+    np.testing.assert_array_equal(part.block(some, others), copy.block(some, others))
+    added, as_added = np.zeros((330, 4), order="F"), np.zeros((330, 4), order="F")
+    part.add_product(some, V[:3], added)
+    copy.add_product(some, V[:3], as_added)
+    np.testing.assert_allclose(added, as_added, **tolerance)
+    np.testing.assert_allclose(
+        whole.rows_of_product(rows, np.ones((400, 2))), whole.matmul(np.ones((400, 2)))[rows]
+    )

@@ -50,11 +50,14 @@ def test_registers_of_either_width_are_right_to_rounding(dtype, k, narrow):
     width = lanes * -(-k // lanes)
     panels, out = np.zeros(2100 * width, dtype=dtype), np.ones((31, width), dtype=dtype)
     skinny.pack(V, panels)
-    skinny.multiply(matrix, panels, out, narrow)
+    skinny.multiply(matrix, panels, out, narrow=narrow)
     bound = np.abs(matrix).astype(np.float64) @ np.abs(V).astype(np.float64)
     exact = matrix.astype(np.longdouble) @ V.astype(np.longdouble)
     assert float((np.abs(out[:, :k] - 1 - exact) / bound).max()) <= 2100 * np.finfo(dtype).eps
     np.testing.assert_array_equal(out[:, k:], 1.0)
+    some, of_some = np.array([30, 2, 2, 17]), np.ones((4, width), dtype=dtype)
+    skinny.multiply(matrix, panels, of_some, some, narrow)
+    np.testing.assert_array_equal(of_some, out[some])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,9 +1,9 @@
 /* Products of a large matrix with a few columns, in registers.
 
    BLAS packs the matrix before it multiplies, which pays where the other side is wide. With a few columns every
-   entry is used a few times only: here it is read once, where it lies, and the sums of six rows by two registers of
-   columns, or of twelve by one, stay in the processor. For x86 processors with AVX2 and FMA, in wider registers where
-   there is AVX-512; which, is found out at run time. BLAS serves others. */
+   entry is used a few times only: here it is read once, where it lies, and the sums of six rows by two registers
+   of columns, or of twelve by one, stay in the processor. For x86 processors with AVX2 and FMA, in wider registers
+   where there is AVX-512; which, is found out at run time. BLAS serves others. */
 
 #ifndef POLYMARGIN_SKINNY_H
 #define POLYMARGIN_SKINNY_H
@@ -15,6 +15,11 @@
 
 /* Columns of the matrix at a time: what they meet of the other factor stays in the second cache. */
 #define SKINNY_CHUNK 2048
+
+/* What a product takes, of numbers of a kind. */
+#define PRODUCT_OF(number)                                                                                      \
+    const number *matrix, ptrdiff_t stride, const ptrdiff_t *which, ptrdiff_t n_rows, ptrdiff_t n,              \
+        const number *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width, number *out
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -78,18 +83,20 @@ static int has_wide_registers(void) { return __builtin_cpu_supports("avx512f"); 
         if (n_rows > 6) name##_by_sixes(row + 6, n, panel, out + 6 * width, width, n_rows - 6);                  \
     }
 
-/* out (n_rows, width) += matrix (n_rows, n) V. The matrix's rows are `stride` apart. The width is a number of
-   registers of AVX2; V comes by panels of two of them, the last of one where their number is odd: all rows of the
-   first panel, then those of the next. They have `panel_rows` rows, of which V begins with row `skipped`. */
+/* out (n_rows, width) += matrix (n_rows, n) V. The matrix's rows are `stride` apart, all or those that `which` names.
+   The width is a number of registers of AVX2; V comes by panels of two of them, the last of one where their number is
+   odd: all rows of the first panel, then those of the next. They have `panel_rows` rows, of which V begins with row
+   `skipped`. */
 #define PRODUCT_BY_TILES(name, whole_panel, half_panel, number, half)                                             \
-    static void name(const number *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n, const number *panels, \
-                     ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width, number *out) {                     \
+    static void name(PRODUCT_OF(number)) {                                                                        \
         for (ptrdiff_t first = 0; first < n; first += SKINNY_CHUNK) {                                             \
             const ptrdiff_t length = n - first < SKINNY_CHUNK ? n - first : SKINNY_CHUNK;                         \
             for (ptrdiff_t i = 0; i < n_rows; i += SKINNY_ROWS) {                                                 \
                 const number *row[SKINNY_ROWS];                                                                   \
-                for (int r = 0; r < SKINNY_ROWS; r++)                                                             \
-                    row[r] = matrix + (i + r < n_rows ? i + r : n_rows - 1) * stride + first;                     \
+                for (int r = 0; r < SKINNY_ROWS; r++) {                                                           \
+                    const ptrdiff_t at = i + r < n_rows ? i + r : n_rows - 1;                                     \
+                    row[r] = matrix + (which ? which[at] : at) * stride + first;                                  \
+                }                                                                                                 \
                 for (ptrdiff_t c = 0; c < width; c += 2 * half) {                                                 \
                     const ptrdiff_t wide = width - c >= 2 * half ? 2 * half : half;                               \
                     const number *panel = panels + c * panel_rows + (skipped + first) * wide;                     \
@@ -100,14 +107,14 @@ static int has_wide_registers(void) { return __builtin_cpu_supports("avx512f"); 
         }                                                                                                         \
     }
 
-#define FLOATS __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_broadcast_ss, _mm256_add_ps, \
-               _mm256_fmadd_ps
+#define FLOATS __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_broadcast_ss, \
+               _mm256_add_ps, _mm256_fmadd_ps
 #define DOUBLES __m256d, 4, _mm256_setzero_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_broadcast_sd, \
                 _mm256_add_pd, _mm256_fmadd_pd
 #define SAME_FLOATS(place) _mm512_set1_ps(*(place))
 #define SAME_DOUBLES(place) _mm512_set1_pd(*(place))
-#define WIDE_FLOATS __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_storeu_ps, SAME_FLOATS, _mm512_add_ps, \
-                    _mm512_fmadd_ps
+#define WIDE_FLOATS __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_storeu_ps, SAME_FLOATS, \
+                    _mm512_add_ps, _mm512_fmadd_ps
 #define WIDE_DOUBLES __m512d, 8, _mm512_setzero_pd, _mm512_loadu_pd, _mm512_storeu_pd, SAME_DOUBLES, \
                      _mm512_add_pd, _mm512_fmadd_pd
 #define EXPANDED(macro, ...) macro(__VA_ARGS__)
@@ -128,29 +135,21 @@ PRODUCT_BY_TILES(add_wide_double_product, add_to_wide_doubles, add_to_half_of_do
 
 static int has_skinny_products(void) { return 0; }
 static int has_wide_registers(void) { return 0; }
-static void add_narrow_float_product(const float *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,
-                                     const float *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width,
-                                     float *out) {}
-static void add_narrow_double_product(const double *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,
-                                      const double *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width,
-                                      double *out) {}
+static void add_narrow_float_product(PRODUCT_OF(float)) {}
+static void add_narrow_double_product(PRODUCT_OF(double)) {}
 #define add_wide_float_product add_narrow_float_product
 #define add_wide_double_product add_narrow_double_product
 
 #endif
 
-static void add_float_product(const float *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,
-                              const float *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width,
-                              float *out) {
-    (has_wide_registers() ? add_wide_float_product : add_narrow_float_product)(matrix, stride, n_rows, n, panels,
-                                                                               panel_rows, skipped, width, out);
+static void add_float_product(PRODUCT_OF(float)) {
+    (has_wide_registers() ? add_wide_float_product : add_narrow_float_product)(
+        matrix, stride, which, n_rows, n, panels, panel_rows, skipped, width, out);
 }
 
-static void add_double_product(const double *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,
-                               const double *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width,
-                               double *out) {
-    (has_wide_registers() ? add_wide_double_product : add_narrow_double_product)(matrix, stride, n_rows, n, panels,
-                                                                                 panel_rows, skipped, width, out);
+static void add_double_product(PRODUCT_OF(double)) {
+    (has_wide_registers() ? add_wide_double_product : add_narrow_double_product)(
+        matrix, stride, which, n_rows, n, panels, panel_rows, skipped, width, out);
 }
 
 #endif

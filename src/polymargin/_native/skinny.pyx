@@ -2,20 +2,13 @@
 
 from cython cimport floating
 
-cdef extern from "skinny.h" nogil:
-    int has_skinny_products()
-    void add_float_product(const float *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                           const float *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
-                           float *out)
-    void add_double_product(const double *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                            const double *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
-                            double *out)
-    void add_narrow_float_product(const float *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                                  const float *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
-                                  float *out)
-    void add_narrow_double_product(const double *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                                   const double *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
-                                   double *out)
+from polymargin._native.skinny_products cimport (
+    add_double_product,
+    add_float_product,
+    add_narrow_double_product,
+    add_narrow_float_product,
+    has_skinny_products,
+)
 
 
 def available() -> bool:
@@ -47,21 +40,26 @@ def pack(const floating[:, :] V, floating[::1] panels):
             first += wide
 
 
-def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:, ::1] out, bint narrow=False):
+def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:, ::1] out,
+             const Py_ssize_t[::1] rows=None, bint narrow=False):
     """Add ``matrix @ V`` to `out` (rows, width), V (n, width) as `pack` has written it, the width a multiple of a
-    register's. The entries of a row of the matrix must lie together, its rows may be apart. `narrow` keeps to the
-    registers of AVX2 where there are wider ones."""
+    register's; of some `rows` alone, where given. The entries of a row of the matrix must lie together, its rows
+    may be apart. `narrow` keeps to the registers of AVX2 where there are wider ones."""
     cdef Py_ssize_t stride = matrix.strides[0] // <Py_ssize_t> sizeof(floating), n = matrix.shape[1]
-    if matrix.shape[0] == 0 or n == 0 or out.shape[1] == 0:
+    cdef Py_ssize_t n_rows = matrix.shape[0] if rows is None else rows.shape[0]
+    cdef const Py_ssize_t *which = NULL
+    if n_rows == 0 or n == 0 or out.shape[1] == 0:
         return
     if n > 1 and matrix.strides[1] != sizeof(floating):
         raise ValueError("The entries of a row must lie together.")
+    if rows is not None:
+        which = &rows[0]
     with nogil:
         if floating is float:
             (add_narrow_float_product if narrow else add_float_product)(
-                &matrix[0, 0], stride, matrix.shape[0], n, &panels[0], n, 0, out.shape[1], &out[0, 0]
+                &matrix[0, 0], stride, which, n_rows, n, &panels[0], n, 0, out.shape[1], &out[0, 0]
             )
         else:
             (add_narrow_double_product if narrow else add_double_product)(
-                &matrix[0, 0], stride, matrix.shape[0], n, &panels[0], n, 0, out.shape[1], &out[0, 0]
+                &matrix[0, 0], stride, which, n_rows, n, &panels[0], n, 0, out.shape[1], &out[0, 0]
             )

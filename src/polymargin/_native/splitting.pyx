@@ -9,13 +9,7 @@ import numpy as np
 
 from cython cimport floating
 
-cdef extern from "skinny.h" nogil:
-    void add_float_product(const float *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                           const float *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
-                           float *out)
-    void add_double_product(const double *matrix, Py_ssize_t stride, Py_ssize_t n_rows, Py_ssize_t n,
-                            const double *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, Py_ssize_t width,
-                            double *out)
+from polymargin._native.skinny_products cimport add_double_product, add_float_product
 
 
 cdef Py_ssize_t FEW_ROWS = 60
@@ -85,9 +79,9 @@ cdef void multiply(const floating *matrix, Py_ssize_t stride, Py_ssize_t n_rows,
     if n == 0 or n_rows == 0:
         return
     if floating is float:
-        add_float_product(matrix, stride, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
+        add_float_product(matrix, stride, NULL, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
     else:
-        add_double_product(matrix, stride, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
+        add_double_product(matrix, stride, NULL, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
 
 
 cdef void take_off(floating *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, floating[:, ::1] out,

@@ -28,8 +28,10 @@ class ProductSettings:
 DEFAULTS = ProductSettings()
 
 
-def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAULTS) -> NDArray:
-    """Return ``matrix @ V``, of the matrix's precision, for V (n, k) of few columns.
+def skinny_product(
+    matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAULTS, rows: NDArray[np.intp] | None = None
+) -> NDArray:
+    """Return ``matrix @ V``, or some `rows` of it, of the matrix's precision, for V (n, k) of few columns.
 
     Examples
     --------
@@ -39,19 +41,33 @@ def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAUL
     """
     V = V.astype(matrix.dtype, copy=False)
     (m, n), k = matrix.shape, V.shape[1]
+    m = m if rows is None else len(rows)
     pays = 1 < k <= tuning.max_columns and m * n >= tuning.least_entries
     if not (pays and available() and matrix.strides[1] == matrix.itemsize):
-        return matrix @ V
+        return (matrix if rows is None else matrix[rows]) @ V
     lanes = register_width(matrix.itemsize)
     width = lanes * -(-k // lanes)
     panels, out = np.zeros(n * width, dtype=matrix.dtype), np.empty((m, width), dtype=matrix.dtype)
     pack(V, panels)
-    multiply_packed(matrix, panels, out, tuning)
+    multiply_packed(matrix, panels, out, tuning, rows)
     return out[:, :k]
 
 
-def multiply_packed(matrix: NDArray, panels: NDArray, out: NDArray, tuning: ProductSettings = DEFAULTS) -> None:
-    """Write to `out` (m, width) the product of a matrix (m, n) with columns as `pack` has laid them out."""
+def multiply_packed(
+    matrix: NDArray,
+    panels: NDArray,
+    out: NDArray,
+    tuning: ProductSettings = DEFAULTS,
+    rows: NDArray[np.intp] | None = None,
+) -> None:
+    """Write to `out` the product of a matrix, or of some `rows`, with columns as `pack` has laid them out."""
     rows_of_a_thread = max(1, tuning.entries_of_a_thread // max(1, len(panels)))
     out[:] = 0.0
-    over_ranges(lambda rows: multiply(matrix[rows], panels, out[rows]), len(matrix), rows_of_a_thread)
+
+    def multiply_some(part: slice) -> None:
+        if rows is None:
+            multiply(matrix[part], panels, out[part])
+        else:
+            multiply(matrix, panels, out[part], rows[part])
+
+    over_ranges(multiply_some, len(out), rows_of_a_thread)

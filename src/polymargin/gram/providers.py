@@ -59,17 +59,23 @@ class DenseGram:
         """Return rows of the matrix, restricted to `columns` where given."""
         if columns is None:
             return self.matrix[rows].astype(np.float64, copy=False)
-        return self._gathered(rows, columns, np.dtype(np.float64))
+        return self.gather(rows, columns, np.empty((len(rows), len(columns))))
 
-    def part(self, rows: NDArray[np.intp]) -> "DenseGram":
-        """Return the matrix of some examples, as precise as this one."""
-        return DenseGram(self._gathered(rows, rows, self.matrix.dtype))
+    def rows_of_product(self, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return some rows of the product with `V`, in double precision; the others are not read."""
+        if self.matrix.dtype == np.float64:
+            return skinny_product(self.matrix, V, rows=rows)
+        product = np.empty((len(rows), V.shape[1]))
+        for first in range(0, len(rows), _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            product[part] = self.block(rows[part]) @ V
+        return product
 
-    def _gathered(self, rows: NDArray[np.intp], columns: NDArray[np.intp], dtype: np.dtype) -> NDArray:
-        part = np.empty((len(rows), len(columns)), dtype=dtype)
+    def gather(self, rows: NDArray[np.intp], columns: NDArray[np.intp], out: NDArray) -> NDArray:
+        """Write the rows of the matrix, restricted to `columns`, to `out`, and return it."""
         # Positions that come from np.nonzero of a matrix are strided.
-        gather(self.matrix, np.ascontiguousarray(rows), np.ascontiguousarray(columns), part)
-        return part
+        gather(self.matrix, np.ascontiguousarray(rows), np.ascontiguousarray(columns), out)
+        return out
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V`; single precision is accumulated by double-precision blocks.
@@ -86,6 +92,32 @@ class DenseGram:
     def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Add the product of some columns with `V` to `out`; as the matrix is symmetric its rows are read."""
         add_rows(self.matrix, rows, np.ascontiguousarray(V), out.T)
+
+
+class PartGram:
+    """The matrix of some rows of a matrix in memory, read where it lies: to copy it takes longer than products."""
+
+    def __init__(self, whole: DenseGram, rows: NDArray[np.intp]):
+        self.whole, self.rows = whole, np.ascontiguousarray(rows)
+        self.n = len(rows)
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the diagonal."""
+        return self.whole.diagonal()[self.rows]
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Return rows of the matrix, restricted to `columns` where given."""
+        return self.whole.block(self.rows[rows], self.rows if columns is None else self.rows[columns])
+
+    def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the product with `V`."""
+        spread = np.zeros((self.whole.n, V.shape[1]))
+        spread[self.rows] = V
+        return self.whole.rows_of_product(self.rows, spread)
+
+    def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add the product of some columns with `V` to `out`."""
+        out += self.block(np.arange(self.n), rows) @ V
 
 
 class FeatureGram:

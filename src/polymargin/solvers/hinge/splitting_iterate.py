@@ -7,7 +7,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin._native.splitting import reflect, relax
-from polymargin.gram import FeatureGram, Gram, as_dense
+from polymargin.gram import FeatureGram, Gram, PartGram, as_dense
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress, Status
@@ -26,19 +26,29 @@ CHANGED_BY_LEAPS = ("t", "margins", "guess", "intercept", "least", "R", "scores"
 
 
 class SplittingIterate:
-    """The state t (n, k), what the rest makes of v = 2z - t, and the matrix that takes them on."""
+    """The state t (n, k), what the rest makes of v = 2z - t, and the matrix that takes them on.
 
-    def __init__(self, problem: HingeProblem, start: HingePoint, rho: float, tuning: SplittingSettings):
+    It is given, or that of a point: its variables, and what its margins ask for.
+    """
+
+    def __init__(
+        self,
+        problem: HingeProblem,
+        start: HingePoint,
+        rho: float,
+        tuning: SplittingSettings,
+        t: Array | None = None,
+    ):
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
         self.guess = self.intercept = start.intercept
         self.upper = np.ascontiguousarray(self.losses.upper)
         self.size, self.unit = size_of(problem), unit_of(problem.gram)
         self.rho, self.steps, self.changes = rho, 0, 0
-        self.dual, self.R = start.dual, problem.model(start)
-        self.dual_scores = self.scores = problem.gram.matmul(self.R)
-        self.least, self.highest = np.inf, -np.inf
-        self.margins = self.losses.margins(self.scores + start.intercept)
-        self.t = np.ascontiguousarray(start.dual + self.margins / rho)
+        self.dual, self.least, self.highest = start.dual, np.inf, -np.inf
+        if t is None:
+            scores = problem.gram.matmul(problem.model(start)) + start.intercept
+            t = start.dual + self.losses.margins(scores) / rho
+        self.t = np.ascontiguousarray(t)
         self.v, self.mean = np.zeros_like(self.t), np.zeros(len(self.t))
 
     def prepare(self, progress: Progress, begun: Inverse | None = None) -> bool:
@@ -46,7 +56,9 @@ class SplittingIterate:
 
         The factor of the first examples may have `begun` it, with the same rho.
         """
-        progress.count_all(self.tuning.operations_to_factorise(self.size, 0 if begun is None else begun.size))
+        progress.count_all(
+            self.tuning.operations_to_factorise(self.size, 0 if begun is None else begun.whole_blocks)
+        )
         try:
             self.inverse = _inverse(self.problem.gram, self.rho, self.tuning.inverse, begun)
             with large_products(self.size.entries):
@@ -229,7 +241,12 @@ def _inverse(gram: Gram, rho: float, tuning: InverseSettings, begun: Inverse | N
     """Return what multiplies by ``(K + rho I)^-1`` once it is prepared."""
     if isinstance(gram, FeatureGram):
         return FeatureInverse(gram.features, rho, tuning)
-    matrix: NDArray[Any] = as_dense(gram, "Splitting").matrix.astype(np.float32)
+    if not isinstance(gram, PartGram):
+        matrix: NDArray[Any] = as_dense(gram, "Splitting").matrix.astype(np.float32)
+    else:
+        matrix = np.empty((gram.n, gram.n), dtype=np.float32)
+        known = 0 if begun is None else begun.whole_blocks
+        gram.whole.gather(gram.rows[known:], gram.rows, matrix[known:])
     matrix[np.diag_indices_from(matrix)] += rho
     return Inverse(matrix, tuning, begun)
 

@@ -8,12 +8,9 @@ pays to go on without them. The next part is the examples with variables above z
 the scores found: where these are many, the ones that lose most.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.gram import as_dense
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress, Status
@@ -22,7 +19,7 @@ from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.hinge.inverses import Inverse
 from polymargin.solvers.hinge.leaps import Leaps
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, best_length
-from polymargin.solvers.hinge.splitting_penalty import Pilot, climbed, pilot_of
+from polymargin.solvers.hinge.splitting_penalty import Pilot, climbed, part_of, pilot_of
 from polymargin.solvers.hinge.splitting_settings import ROUNDING, SplitSize, SplittingSettings, size_of
 
 
@@ -118,12 +115,10 @@ class Parts:
         is_part = len(rows) < n if begun is not None else len(rows) <= self.tuning.most_share * n
         self.rows = rows if is_part else np.arange(n)
         if is_part:
-            gram, losses = as_dense(problem.gram, "Splitting").part(rows), problem.losses.restricted(rows)
-            problem = replace(problem, gram=gram, losses=losses)
+            problem = part_of(problem, rows)
             start = HingePoint(start.dual[rows], start.intercept)
-        self.iterate = SplittingIterate(problem, start, self.rho, self.tuning)
-        if self.t is not None:
-            self.iterate.t = np.ascontiguousarray(self.t[self.rows])
+        t = None if self.t is None else self.t[self.rows]
+        self.iterate = SplittingIterate(problem, start, self.rho, self.tuning, t)
         self.gap, self.outside, self.is_due = np.inf, np.inf, False
         self.part_tol = self._last_tol if self.is_whole else max(self.part_tol, self._last_tol)
         self.looks, self.leaps = Looks(self.best.gap), Leaps(self.tuning.leaps)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram
+from polymargin.gram import DenseGram, PartGram, as_dense
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, unit_of
@@ -39,7 +39,7 @@ def pilot_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetting
     """
     gram, order = problem.gram, _order(problem)
     rows = np.sort(order[: _levels(problem, tuning)[0]])
-    part, unit, rho = _part_of(problem, rows), unit_of(gram), tuning.pilot_penalty
+    part, unit, rho = part_of(problem, rows), unit_of(gram), tuning.pilot_penalty
     point = HingePoint(part.losses.resting_dual(), np.zeros(part.losses.n_classes))
     for _ in range(tuning.max_pilots):
         iterate = SplittingIterate(part, point, rho * unit, tuning)
@@ -63,20 +63,20 @@ def climbed(
     Each model tells which rows of the next part will have a part in its solution, for most others never will. The
     more rows, the easier they are told apart from their neighbours: rho grows.
     """
-    order = _order(problem)
-    unit = unit_of(problem.gram)
-    growth = 1.0
+    gram, order = as_dense(problem.gram, "Splitting"), _order(problem)
+    unit, growth = unit_of(gram), 1.0
     for size in _levels(problem, tuning)[1:]:
         level = np.sort(order[:size])
         losses, places = boxes(problem.losses, "Splitting").restricted(level), np.searchsorted(level, pilot.rows)
-        scores = problem.gram.block(level, pilot.rows) @ pilot.point.primal
-        margins, dual = losses.margins(scores + pilot.point.intercept), losses.resting_dual()
+        R = np.zeros_like(problem.losses.resting_dual())
+        R[pilot.rows] = pilot.point.primal
+        scores = gram.rows_of_product(level, R) + pilot.point.intercept
+        margins, dual = losses.margins(scores), losses.resting_dual()
         dual[places] = pilot.point.dual
         t = dual + margins / pilot.rho
         taken = ((t > 0.0) & (losses.sizes > 0.0)).any(axis=1)
         start = HingePoint(dual[taken], pilot.point.intercept)
-        iterate = SplittingIterate(_part_of(problem, level[taken]), start, pilot.rho, tuning)
-        iterate.t = np.ascontiguousarray(t[taken])
+        iterate = SplittingIterate(part_of(problem, level[taken]), start, pilot.rho, tuning, t[taken])
         if not (iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress)):
             break
         point, _ = iterate.certified()
@@ -88,8 +88,10 @@ def climbed(
     return replace(pilot, rho=growth * pilot.rho)
 
 
-def _part_of(problem: HingeProblem, rows: NDArray[np.intp]) -> HingeProblem:
-    gram = DenseGram(problem.gram.block(rows, rows))
+def part_of(problem: HingeProblem, rows: NDArray[np.intp]) -> HingeProblem:
+    """Return the problem of some examples; of a matrix nothing is copied."""
+    whole = problem.gram
+    gram = PartGram(whole, rows) if isinstance(whole, DenseGram) else DenseGram(whole.block(rows, rows))
     return HingeProblem(gram, problem.losses.restricted(rows), problem.fit_intercept)
 
 
