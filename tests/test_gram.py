@@ -167,6 +167,6 @@ def test_a_part_is_what_a_copy_of_it_is(dtype):
     part.add_product(some, V[:3], added)
     copy.add_product(some, V[:3], as_added)
     np.testing.assert_allclose(added, as_added, **tolerance)
-    np.testing.assert_allclose(
-        whole.rows_of_product(rows, np.ones((400, 2))), whole.matmul(np.ones((400, 2)))[rows]
-    )
+    spread = np.zeros((400, 4))
+    spread[rows] = V
+    np.testing.assert_allclose(part.matmul_on_all(V), whole.matrix.astype(float) @ spread, **tolerance)

@@ -7,7 +7,7 @@ import pytest
 
 from polymargin._native import skinny
 from polymargin.gram import skinny_product
-from polymargin.gram.products import ProductSettings
+from polymargin.gram.products import ProductSettings, symmetric_product, transposed_product
 
 WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 26, 33, 40, 41]
 
@@ -55,9 +55,45 @@ def test_registers_of_either_width_are_right_to_rounding(dtype, k, narrow):
     exact = matrix.astype(np.longdouble) @ V.astype(np.longdouble)
     assert float((np.abs(out[:, :k] - 1 - exact) / bound).max()) <= 2100 * np.finfo(dtype).eps
     np.testing.assert_array_equal(out[:, k:], 1.0)
-    some, of_some = np.array([30, 2, 2, 17]), np.ones((4, width), dtype=dtype)
-    skinny.multiply(matrix, panels, of_some, some, narrow)
-    np.testing.assert_array_equal(of_some, out[some])
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("n_rows", [0, 1, 5, 6, 7, 40])
+@pytest.mark.parametrize("width", [4, 8, 12, 16, 20, 24, 28, 36])
+@needs_avx2
+def test_transposed_rows_are_right_to_rounding(width, n_rows, narrow):
+    """Some rows, in any order and more than once, of a matrix whose rows lie apart; what was there is added to."""
+    rng = np.random.default_rng(width + n_rows)
+    matrix, rows = rng.normal(size=(31, 2100))[:, 20:], rng.integers(0, 31, n_rows)
+    V, out = np.zeros((-(-n_rows // 6) * 6, width)), np.ones((2080, width))
+    V[:n_rows] = rng.normal(size=(n_rows, width))
+    skinny.multiply_transposed(matrix, rows, V, out, narrow)
+    exact = matrix[rows].T.astype(np.longdouble) @ V[:n_rows].astype(np.longdouble)
+    bound = np.abs(matrix[rows]).T @ np.abs(V[:n_rows]) + 1.0
+    assert float((np.abs(out - 1 - exact) / bound).max()) <= (n_rows + 1) * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", WIDTHS)
+def test_transposed_products_against_blas(k, dtype):
+    rng = np.random.default_rng(k)
+    matrix, rows, V = (
+        rng.normal(size=(300, 310)).astype(dtype),
+        rng.permutation(300)[:170],
+        rng.normal(size=(170, k)),
+    )
+    product = transposed_product(matrix, rows, V, EVERY_SIZE)
+    np.testing.assert_allclose(product, matrix[rows].T.astype(float) @ V, rtol=1e-12, atol=1e-11)
+    np.testing.assert_array_equal(transposed_product(matrix, rows[::2], V[::2]).shape, (310, k))
+
+
+def test_symmetric_products_read_few_rows_alone():
+    rng = np.random.default_rng(0)
+    matrix, V = rng.normal(size=(90, 90)), np.zeros((90, 3))
+    matrix += matrix.T
+    V[rng.permutation(90)[:30]] = 1.0
+    np.testing.assert_allclose(symmetric_product(matrix, V, EVERY_SIZE), matrix @ V, atol=1e-12)
+    assert symmetric_product(matrix, np.ones((90, 3)), EVERY_SIZE) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -67,6 +103,12 @@ def test_threads_change_no_bit(threads, dtype):
     matrix, V = rng.normal(size=(101, 300)).astype(dtype), rng.normal(size=(300, 10)).astype(dtype)
     alone = skinny_product(matrix, V, EVERY_SIZE)
     in_threads = skinny_product(matrix, V, replace(EVERY_SIZE, entries_of_a_thread=1))
+    np.testing.assert_array_equal(in_threads, alone)
+    rows, V = np.arange(0, 101, 2), rng.normal(size=(51, 10))
+    alone, in_threads = (
+        transposed_product(matrix, rows, V, replace(EVERY_SIZE, entries_of_a_thread=entries))
+        for entries in (2**25, 1)
+    )
     np.testing.assert_array_equal(in_threads, alone)
 
 

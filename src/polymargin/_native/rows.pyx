@@ -47,12 +47,17 @@ def add_rows(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const do
 
 
 def gather(const floating[:, ::1] matrix, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns,
-           kept[:, ::1] out):
-    """Set `out` to ``matrix[rows][:, columns]``."""
+           kept[:, :] out):
+    """Set `out`, whose rows may be apart, to ``matrix[rows][:, columns]``."""
     cdef Py_ssize_t i, j
     cdef const floating *row
+    cdef kept *place
+    if out.shape[1] > 1 and out.strides[1] != sizeof(kept):
+        raise ValueError("The entries of a row must lie together.")
+    if out.shape[1] == 0:
+        return
     with nogil:
         for i in range(rows.shape[0]):
-            row = &matrix[rows[i], 0]
+            row, place = &matrix[rows[i], 0], &out[i, 0]
             for j in range(columns.shape[0]):
-                out[i, j] = <kept> row[columns[j]]
+                place[j] = <kept> row[columns[j]]

@@ -18,7 +18,7 @@
 
 /* What a product takes, of numbers of a kind. */
 #define PRODUCT_OF(number)                                                                                      \
-    const number *matrix, ptrdiff_t stride, const ptrdiff_t *which, ptrdiff_t n_rows, ptrdiff_t n,              \
+    const number *matrix, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,                                      \
         const number *panels, ptrdiff_t panel_rows, ptrdiff_t skipped, ptrdiff_t width, number *out
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -83,7 +83,7 @@ static int has_wide_registers(void) { return __builtin_cpu_supports("avx512f"); 
         if (n_rows > 6) name##_by_sixes(row + 6, n, panel, out + 6 * width, width, n_rows - 6);                  \
     }
 
-/* out (n_rows, width) += matrix (n_rows, n) V. The matrix's rows are `stride` apart, all or those that `which` names.
+/* out (n_rows, width) += matrix (n_rows, n) V. The matrix's rows are `stride` apart.
    The width is a number of registers of AVX2; V comes by panels of two of them, the last of one where their number is
    odd: all rows of the first panel, then those of the next. They have `panel_rows` rows, of which V begins with row
    `skipped`. */
@@ -95,7 +95,7 @@ static int has_wide_registers(void) { return __builtin_cpu_supports("avx512f"); 
                 const number *row[SKINNY_ROWS];                                                                   \
                 for (int r = 0; r < SKINNY_ROWS; r++) {                                                           \
                     const ptrdiff_t at = i + r < n_rows ? i + r : n_rows - 1;                                     \
-                    row[r] = matrix + (which ? which[at] : at) * stride + first;                                  \
+                    row[r] = matrix + at * stride + first;                                                        \
                 }                                                                                                 \
                 for (ptrdiff_t c = 0; c < width; c += 2 * half) {                                                 \
                     const ptrdiff_t wide = width - c >= 2 * half ? 2 * half : half;                               \
@@ -119,6 +119,73 @@ static int has_wide_registers(void) { return __builtin_cpu_supports("avx512f"); 
                      _mm512_add_pd, _mm512_fmadd_pd
 #define EXPANDED(macro, ...) macro(__VA_ARGS__)
 
+/* out (n, width) += the transpose of six rows of doubles times V (6, width), of one register of columns or of two:
+   what a column of the matrix adds to is read and written once for six rows. */
+#define ROWS_OF_ONE(r, vector, load) const vector left##r = load(V + r * width);
+#define ROWS_OF_TWO(r, vector, load) \
+    const vector left##r = load(V + r * width), right##r = load(V + r * width + sizeof(vector) / sizeof(double));
+#define SPREAD_ONE(r, same, multiply_add) first = multiply_add(same(row[r] + j), left##r, first);
+#define SPREAD_TWO(r, same, multiply_add)      \
+    value = same(row[r] + j);                  \
+    first = multiply_add(value, left##r, first); \
+    last = multiply_add(value, right##r, last);
+#define SPREAD_OF_ONE(name, processor, vector, lanes, zero, load, store, same, add, multiply_add)                \
+    processor                                                                                                    \
+    static void name(const double *const *row, ptrdiff_t n, const double *V, double *out, ptrdiff_t width) {     \
+        SIX_TIMES(ROWS_OF_ONE, vector, load)                                                                     \
+        for (ptrdiff_t j = 0; j < n; j++, out += width) {                                                        \
+            vector first = load(out);                                                                            \
+            SIX_TIMES(SPREAD_ONE, same, multiply_add)                                                            \
+            store(out, first);                                                                                   \
+        }                                                                                                        \
+    }
+#define SPREAD_OF_TWO(name, processor, vector, lanes, zero, load, store, same, add, multiply_add)                \
+    processor                                                                                                    \
+    static void name(const double *const *row, ptrdiff_t n, const double *V, double *out, ptrdiff_t width) {     \
+        SIX_TIMES(ROWS_OF_TWO, vector, load)                                                                     \
+        for (ptrdiff_t j = 0; j < n; j++, out += width) {                                                        \
+            vector first = load(out), last = load(out + lanes), value;                                           \
+            SIX_TIMES(SPREAD_TWO, same, multiply_add)                                                            \
+            store(out, first);                                                                                   \
+            store(out + lanes, last);                                                                            \
+        }                                                                                                        \
+    }
+
+EXPANDED(SPREAD_OF_ONE, spread_half, POLYMARGIN_AVX2, DOUBLES)
+EXPANDED(SPREAD_OF_TWO, spread_narrow, POLYMARGIN_AVX2, DOUBLES)
+EXPANDED(SPREAD_OF_ONE, spread_one_wide, POLYMARGIN_AVX512, WIDE_DOUBLES)
+EXPANDED(SPREAD_OF_TWO, spread_two_wide, POLYMARGIN_AVX512, WIDE_DOUBLES)
+
+/* Columns of the matrix at a time: what they add to stays in the second cache. */
+#define SPREAD_CHUNK 1024
+
+/* out (n, width) += the transpose of the rows of the matrix that `which` names times V. The width is a number of
+   registers of AVX2; V has rows of zeros behind the others, so that their number is a multiple of six. */
+static void add_transposed_product(const double *matrix, ptrdiff_t stride, const ptrdiff_t *which, ptrdiff_t n_rows,
+                                   ptrdiff_t n, const double *V, ptrdiff_t width, double *out, int narrow) {
+    for (ptrdiff_t first = 0; first < n; first += SPREAD_CHUNK) {
+        const ptrdiff_t length = n - first < SPREAD_CHUNK ? n - first : SPREAD_CHUNK;
+        for (ptrdiff_t i = 0; i < n_rows; i += 6) {
+            const double *row[6];
+            for (int r = 0; r < 6; r++) row[r] = matrix + which[i + r < n_rows ? i + r : n_rows - 1] * stride + first;
+            for (ptrdiff_t c = 0; c < width;) {
+                const double *factor = V + i * width + c;
+                double *place = out + first * width + c;
+                if (!narrow && width - c >= 16) {
+                    spread_two_wide(row, length, factor, place, width);
+                    c += 16;
+                } else if (width - c >= 8) {
+                    (narrow ? spread_narrow : spread_one_wide)(row, length, factor, place, width);
+                    c += 8;
+                } else {
+                    spread_half(row, length, factor, place, width);
+                    c += 4;
+                }
+            }
+        }
+    }
+}
+
 EXPANDED(TILE_OF_ONE, add_to_half, POLYMARGIN_AVX2, TWELVE_TIMES, float, FLOATS)
 EXPANDED(TILE_OF_TWO, add_to_narrow, POLYMARGIN_AVX2, float, FLOATS)
 EXPANDED(TILE_OF_ONE, add_to_wide, POLYMARGIN_AVX512, TWELVE_TIMES, float, WIDE_FLOATS)
@@ -137,6 +204,8 @@ static int has_skinny_products(void) { return 0; }
 static int has_wide_registers(void) { return 0; }
 static void add_narrow_float_product(PRODUCT_OF(float)) {}
 static void add_narrow_double_product(PRODUCT_OF(double)) {}
+static void add_transposed_product(const double *matrix, ptrdiff_t stride, const ptrdiff_t *which, ptrdiff_t n_rows,
+                                   ptrdiff_t n, const double *V, ptrdiff_t width, double *out, int narrow) {}
 #define add_wide_float_product add_narrow_float_product
 #define add_wide_double_product add_narrow_double_product
 
@@ -144,12 +213,12 @@ static void add_narrow_double_product(PRODUCT_OF(double)) {}
 
 static void add_float_product(PRODUCT_OF(float)) {
     (has_wide_registers() ? add_wide_float_product : add_narrow_float_product)(
-        matrix, stride, which, n_rows, n, panels, panel_rows, skipped, width, out);
+        matrix, stride, n_rows, n, panels, panel_rows, skipped, width, out);
 }
 
 static void add_double_product(PRODUCT_OF(double)) {
     (has_wide_registers() ? add_wide_double_product : add_narrow_double_product)(
-        matrix, stride, which, n_rows, n, panels, panel_rows, skipped, width, out);
+        matrix, stride, n_rows, n, panels, panel_rows, skipped, width, out);
 }
 
 #endif

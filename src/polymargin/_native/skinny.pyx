@@ -7,7 +7,9 @@ from polymargin._native.skinny_products cimport (
     add_float_product,
     add_narrow_double_product,
     add_narrow_float_product,
+    add_transposed_product,
     has_skinny_products,
+    has_wide_registers,
 )
 
 
@@ -40,26 +42,39 @@ def pack(const floating[:, :] V, floating[::1] panels):
             first += wide
 
 
-def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:, ::1] out,
-             const Py_ssize_t[::1] rows=None, bint narrow=False):
+def multiply(const floating[:, :] matrix, const floating[::1] panels, floating[:, ::1] out, bint narrow=False):
     """Add ``matrix @ V`` to `out` (rows, width), V (n, width) as `pack` has written it, the width a multiple of a
-    register's; of some `rows` alone, where given. The entries of a row of the matrix must lie together, its rows
-    may be apart. `narrow` keeps to the registers of AVX2 where there are wider ones."""
+    register's. The entries of a row of the matrix must lie together, its rows may be apart. `narrow` keeps to the
+    registers of AVX2 where there are wider ones."""
     cdef Py_ssize_t stride = matrix.strides[0] // <Py_ssize_t> sizeof(floating), n = matrix.shape[1]
-    cdef Py_ssize_t n_rows = matrix.shape[0] if rows is None else rows.shape[0]
-    cdef const Py_ssize_t *which = NULL
+    cdef Py_ssize_t n_rows = matrix.shape[0]
     if n_rows == 0 or n == 0 or out.shape[1] == 0:
         return
     if n > 1 and matrix.strides[1] != sizeof(floating):
         raise ValueError("The entries of a row must lie together.")
-    if rows is not None:
-        which = &rows[0]
     with nogil:
         if floating is float:
             (add_narrow_float_product if narrow else add_float_product)(
-                &matrix[0, 0], stride, which, n_rows, n, &panels[0], n, 0, out.shape[1], &out[0, 0]
+                &matrix[0, 0], stride, n_rows, n, &panels[0], n, 0, out.shape[1], &out[0, 0]
             )
         else:
             (add_narrow_double_product if narrow else add_double_product)(
-                &matrix[0, 0], stride, which, n_rows, n, &panels[0], n, 0, out.shape[1], &out[0, 0]
+                &matrix[0, 0], stride, n_rows, n, &panels[0], n, 0, out.shape[1], &out[0, 0]
             )
+
+
+def multiply_transposed(const double[:, :] matrix, const Py_ssize_t[::1] rows, const double[:, ::1] V,
+                        double[:, ::1] out, bint narrow=False):
+    """Add ``matrix[rows].T @ V`` to `out`, of the matrix's columns by V's, a multiple of a register's number.
+
+    V has zeros in as many rows behind those of `rows` as make their number a multiple of six. The entries of a row
+    of the matrix must lie together, its rows may be apart. `narrow` as in `multiply`."""
+    cdef Py_ssize_t stride = matrix.strides[0] // <Py_ssize_t> sizeof(double), n = matrix.shape[1]
+    cdef Py_ssize_t n_rows = rows.shape[0]
+    if n_rows == 0 or n == 0 or out.shape[1] == 0:
+        return
+    if n > 1 and matrix.strides[1] != sizeof(double):
+        raise ValueError("The entries of a row must lie together.")
+    with nogil:
+        add_transposed_product(&matrix[0, 0], stride, &rows[0], n_rows, n, &V[0, 0], V.shape[1], &out[0, 0],
+                               narrow or not has_wide_registers())

@@ -79,9 +79,9 @@ cdef void multiply(const floating *matrix, Py_ssize_t stride, Py_ssize_t n_rows,
     if n == 0 or n_rows == 0:
         return
     if floating is float:
-        add_float_product(matrix, stride, NULL, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
+        add_float_product(matrix, stride, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
     else:
-        add_double_product(matrix, stride, NULL, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
+        add_double_product(matrix, stride, n_rows, n, panels, panel_rows, skipped, out.shape[1], &out[at, 0])
 
 
 cdef void take_off(floating *panels, Py_ssize_t panel_rows, Py_ssize_t skipped, floating[:, ::1] out,
@@ -108,14 +108,16 @@ cdef void put_back(floating *panels, Py_ssize_t panel_rows, const floating[:, ::
                 panels[first * panel_rows + i * wide + c] = out[i, first + c]
 
 
-def sweep(const floating[:, ::1] matrix, const floating[:, ::1] transposed, floating[::1] right,
+def sweep(const floating[:, :] matrix, const floating[:, ::1] transposed, floating[::1] right,
           floating[:, ::1] answer):
     """Solve ``L L' X = V`` by blocks for V, as panels in `right`, which are spent; `answer` (n, width) becomes X.
 
     The matrix has L below the blocks on its diagonal, L' above them, and in them the inverses of L's blocks, whose
-    transposes are the rows of `transposed` (n, width of a block). The processor must have what products need.
+    transposes are the rows of `transposed` (n, width of a block); rows of the matrix may be apart. The processor
+    must have what products need.
     """
-    cdef Py_ssize_t n = matrix.shape[0], size = transposed.shape[1], first, rows, last, i, some
+    cdef Py_ssize_t n = matrix.shape[0], stride = matrix.strides[0] // <Py_ssize_t> sizeof(floating)
+    cdef Py_ssize_t size = transposed.shape[1], first, rows, last, i, some
     cdef floating[::1] room = np.empty(size * answer.shape[1], dtype=np.asarray(answer).dtype)
     cdef floating *panels
     if n == 0 or answer.shape[1] == 0:
@@ -125,18 +127,18 @@ def sweep(const floating[:, ::1] matrix, const floating[:, ::1] transposed, floa
         answer[:] = 0.0
         for first from 0 <= first < n by size:
             rows = min(size, n - first)
-            multiply(&matrix[first, 0], n, rows, first, panels, n, 0, answer, first)
+            multiply(&matrix[first, 0], stride, rows, first, panels, n, 0, answer, first)
             take_off(panels, n, first, answer, first, rows, &room[0])
             for i from 0 <= i < rows by FEW_ROWS:  # below the diagonal
                 some = min(FEW_ROWS, rows - i)
-                multiply(&matrix[first + i, first], n, some, i + some, &room[0], rows, 0, answer, first + i)
+                multiply(&matrix[first + i, first], stride, some, i + some, &room[0], rows, 0, answer, first + i)
             put_back(panels, n, answer, first, rows)
         answer[:] = 0.0
         for first from (n - 1) // size * size >= first >= 0 by size:
             rows = min(size, n - first)
             last = first + rows
             if last < n:
-                multiply(&matrix[first, last], n, rows, n - last, panels, n, last, answer, first)
+                multiply(&matrix[first, last], stride, rows, n - last, panels, n, last, answer, first)
             take_off(panels, n, first, answer, first, rows, &room[0])
             for i from 0 <= i < rows by FEW_ROWS:  # above it
                 some = min(FEW_ROWS, rows - i)

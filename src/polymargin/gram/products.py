@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin._native.skinny import available, multiply, pack, register_width
+from polymargin._native.skinny import available, multiply, multiply_transposed, pack, register_width
 from polymargin.threads import over_ranges
 
 
@@ -18,20 +18,30 @@ class ProductSettings:
     max_columns : beyond which BLAS is as fast.
     least_entries : of the matrix, below which a call costs more than the work.
     entries_of_a_thread : entries of the matrix times columns below which a thread is not worth its start.
+    rows_at_a_time : rows that BLAS is given copies of, where they stay in the cache.
+    few_rows : part of the rows of a symmetric matrix below which to read these alone takes less.
     """
 
     max_columns: int = 40
     least_entries: int = 2**17
     entries_of_a_thread: int = 2**25
+    rows_at_a_time: int = 64
+    few_rows: float = 0.75
+
+    def pays(self, entries: int, columns: int) -> bool:
+        """Tell whether the compiled loop is there, and the product large and narrow enough for it."""
+        return available() and 0 < columns <= self.max_columns and entries >= self.least_entries
+
+    def lines_of_a_thread(self, entries: int) -> int:
+        """Return how many lines of the matrix, which meet so many numbers each, are worth a thread."""
+        return max(1, self.entries_of_a_thread // max(1, entries))
 
 
 DEFAULTS = ProductSettings()
 
 
-def skinny_product(
-    matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAULTS, rows: NDArray[np.intp] | None = None
-) -> NDArray:
-    """Return ``matrix @ V``, or some `rows` of it, of the matrix's precision, for V (n, k) of few columns.
+def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAULTS) -> NDArray:
+    """Return ``matrix @ V``, of the matrix's precision, for V (n, k) of few columns.
 
     Examples
     --------
@@ -41,33 +51,67 @@ def skinny_product(
     """
     V = V.astype(matrix.dtype, copy=False)
     (m, n), k = matrix.shape, V.shape[1]
-    m = m if rows is None else len(rows)
-    pays = 1 < k <= tuning.max_columns and m * n >= tuning.least_entries
-    if not (pays and available() and matrix.strides[1] == matrix.itemsize):
-        return (matrix if rows is None else matrix[rows]) @ V
-    lanes = register_width(matrix.itemsize)
-    width = lanes * -(-k // lanes)
+    if not (k > 1 and tuning.pays(m * n, k) and _rows_lie_together(matrix)):
+        return matrix @ V
+    width = _width(k, matrix.itemsize)
     panels, out = np.zeros(n * width, dtype=matrix.dtype), np.empty((m, width), dtype=matrix.dtype)
     pack(V, panels)
-    multiply_packed(matrix, panels, out, tuning, rows)
+    multiply_packed(matrix, panels, out, tuning)
     return out[:, :k]
 
 
-def multiply_packed(
-    matrix: NDArray,
-    panels: NDArray,
-    out: NDArray,
-    tuning: ProductSettings = DEFAULTS,
-    rows: NDArray[np.intp] | None = None,
-) -> None:
-    """Write to `out` the product of a matrix, or of some `rows`, with columns as `pack` has laid them out."""
-    rows_of_a_thread = max(1, tuning.entries_of_a_thread // max(1, len(panels)))
+def multiply_packed(matrix: NDArray, panels: NDArray, out: NDArray, tuning: ProductSettings = DEFAULTS) -> None:
+    """Write to `out` the product of a matrix with columns as `pack` has laid them out."""
     out[:] = 0.0
+    over_ranges(
+        lambda rows: multiply(matrix[rows], panels, out[rows]), len(out), tuning.lines_of_a_thread(len(panels))
+    )
 
-    def multiply_some(part: slice) -> None:
-        if rows is None:
-            multiply(matrix[part], panels, out[part])
-        else:
-            multiply(matrix, panels, out[part], rows[part])
 
-    over_ranges(multiply_some, len(out), rows_of_a_thread)
+def transposed_product(
+    matrix: NDArray, rows: NDArray[np.intp], V: NDArray[np.float64], tuning: ProductSettings = DEFAULTS
+) -> NDArray[np.float64]:
+    """Return ``matrix[rows].T @ V`` in double precision, for V of few columns; other rows are not read.
+
+    Examples
+    --------
+    >>> transposed_product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1]), np.array([[10.0]]))
+    array([[30.],
+           [40.]])
+    """
+    n, k = matrix.shape[1], V.shape[1]
+    is_compiled = matrix.dtype == np.float64 and tuning.pays(len(rows) * n, k) and _rows_lie_together(matrix)
+    if not is_compiled:
+        product = np.zeros((n, k))
+        for first in range(0, len(rows), tuning.rows_at_a_time):
+            part = slice(first, first + tuning.rows_at_a_time)
+            product += matrix[rows[part]].astype(np.float64, copy=False).T @ V[part]
+        return product
+    width, out = _width(k, matrix.itemsize), np.zeros((n, _width(k, matrix.itemsize)))
+    padded = np.zeros((-(-len(rows) // 6) * 6, width))
+    padded[: len(rows), :k] = V
+    rows = np.ascontiguousarray(rows)
+    over_ranges(
+        lambda columns: multiply_transposed(matrix[:, columns], rows, padded, out[columns]),
+        n,
+        tuning.lines_of_a_thread(padded.size),
+    )
+    return out[:, :k]
+
+
+def symmetric_product(
+    matrix: NDArray, V: NDArray[np.float64], tuning: ProductSettings = DEFAULTS
+) -> NDArray[np.float64] | None:
+    """Return the product of a symmetric matrix with V where few rows of V are not zero, else None."""
+    rows = np.flatnonzero(V.any(axis=1))
+    return transposed_product(matrix, rows, V[rows], tuning) if len(rows) < tuning.few_rows * len(V) else None
+
+
+def _width(k: int, itemsize: int) -> int:
+    """Return the columns of whole registers that k columns take."""
+    lanes = register_width(itemsize)
+    return lanes * -(-k // lanes)
+
+
+def _rows_lie_together(matrix: NDArray) -> bool:
+    return matrix.strides[1] == matrix.itemsize

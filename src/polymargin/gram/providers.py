@@ -16,7 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from polymargin._native.rows import add_rows, gather
 from polymargin.gram.kernels import AT_ONCE, Kernel, OutOfTimeError, row_norms_squared, row_ranges
 from polymargin.gram.points import PointKernel
-from polymargin.gram.products import skinny_product
+from polymargin.gram.products import skinny_product, symmetric_product, transposed_product
 from polymargin.memory import check_memory
 from polymargin.threads import eigh, large_products
 
@@ -61,16 +61,6 @@ class DenseGram:
             return self.matrix[rows].astype(np.float64, copy=False)
         return self.gather(rows, columns, np.empty((len(rows), len(columns))))
 
-    def rows_of_product(self, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return some rows of the product with `V`, in double precision; the others are not read."""
-        if self.matrix.dtype == np.float64:
-            return skinny_product(self.matrix, V, rows=rows)
-        product = np.empty((len(rows), V.shape[1]))
-        for first in range(0, len(rows), _ROWS_AT_A_TIME):
-            part = slice(first, first + _ROWS_AT_A_TIME)
-            product[part] = self.block(rows[part]) @ V
-        return product
-
     def gather(self, rows: NDArray[np.intp], columns: NDArray[np.intp], out: NDArray) -> NDArray:
         """Write the rows of the matrix, restricted to `columns`, to `out`, and return it."""
         # Positions that come from np.nonzero of a matrix are strided.
@@ -82,9 +72,9 @@ class DenseGram:
 
         The matrix is symmetric: where most rows of `V` are zero, few rows of the matrix are read.
         """
-        rows = np.flatnonzero(V.any(axis=1))
-        if 3 * len(rows) < self.n:
-            return self.block(rows).T @ V[rows]
+        product = symmetric_product(self.matrix, V)
+        if product is not None:
+            return product
         if self.matrix.dtype == np.float64:
             return skinny_product(self.matrix, V)
         return _matmul_by_rows(self, V)
@@ -111,9 +101,11 @@ class PartGram:
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V`."""
-        spread = np.zeros((self.whole.n, V.shape[1]))
-        spread[self.rows] = V
-        return self.whole.rows_of_product(self.rows, spread)
+        return self.matmul_on_all(V)[self.rows]
+
+    def matmul_on_all(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the product of these columns of the whole matrix, which is symmetric, with `V`."""
+        return transposed_product(self.whole.matrix, self.rows, V)
 
     def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Add the product of some columns with `V` to `out`."""

@@ -13,7 +13,7 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, lee_lin_wahba
 from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.hinge import inverses, splitting_penalty
 from polymargin.solvers.hinge.decomposition import DecompositionSettings
-from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, InverseSettings
+from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, InverseSettings, Room
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.hinge.splitting import DEFAULTS, Splitting, SplittingSettings
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, best_length, unit_of
@@ -195,16 +195,16 @@ def test_the_inverse(precision, at_once):
 @pytest.mark.parametrize("sizes", [(150, 230), (64, 100), (128, 129), (30, 230)])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_a_factor_is_gone_on_from(precision, sizes):
-    """The factor of the first rows is that of all up to its last whole block, whatever is behind it."""
+    """The factor of the first rows is that of all up to its last whole block; it stands where it was made."""
     small, large = sizes
     tuning = InverseSettings(at_once=0, block_operations=64 * large**2)
     A = np.random.default_rng(0).normal(size=(large, 300))
     matrix = (A @ A.T / 300).astype(precision)
     V = np.random.default_rng(1).normal(size=(large, 7))
-    first = Inverse(matrix[:small, :small].copy(), replace(tuning, block_operations=64 * small**2))
-    assert first.prepare(Progress(Settings()))
     changed = matrix.copy()
-    changed[: small // 64 * 64, : small // 64 * 64] = np.nan  # is not looked at again
+    first = Inverse(changed[:small, :small], replace(tuning, block_operations=64 * small**2))
+    assert first.prepare(Progress(Settings()))
+    changed[first.whole_blocks : small] = matrix[first.whole_blocks : small]
     inverse, at_once = Inverse(changed, tuning, first), Inverse(matrix.copy(), tuning)
     for one in (inverse, at_once):
         assert one.prepare(Progress(Settings()))
@@ -212,6 +212,19 @@ def test_a_factor_is_gone_on_from(precision, sizes):
     np.testing.assert_allclose(inverse.solved(V), at_once.solved(V), atol=rounding)
     assert inverse.complete(Progress(Settings()))
     np.testing.assert_allclose(inverse.solved(V), at_once.solved(V), atol=rounding)
+
+
+@pytest.mark.parametrize("spare", [0.0, 0.3])
+def test_a_matrix_grows_in_its_room(spare):
+    """Where it lies, if the room allows, and else by a copy; what joins it is left to the caller."""
+    room = Room(40, InverseSettings(at_once=0, spare=spare))
+    first = room.square(25)
+    first[:] = content = np.arange(625.0).reshape(25, 25)
+    larger = room.grown(first, 30)
+    assert larger.shape == (30, 30)
+    assert (larger.ctypes.data, larger.strides) == (first.ctypes.data, (4 * min(32 if spare else 30, 40), 4))
+    np.testing.assert_array_equal(larger[:25, :25], content)
+    assert room.grown(larger, 40).shape == (40, 40)
 
 
 @pytest.mark.parametrize("inverted_from", [0.0, np.inf])

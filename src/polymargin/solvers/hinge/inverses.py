@@ -26,12 +26,14 @@ class InverseSettings:
     at_once : size up to which a matrix is inverted at once, without a pause; larger ones are factorised first.
     block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and
         the least and largest width of its block.
+    spare : part of a larger matrix that others may join it by where it lies.
     no_square : eigenvalue, relative to the largest, below which features have no part in that direction.
     """
 
     at_once: int = 1200
     block_operations: float = 2e10
     block_widths: tuple[int, int] = (64, 200)
+    spare: float = 0.15
     no_square: float = 1e-13
 
 
@@ -68,8 +70,8 @@ class Inverse:
 
     A small matrix is inverted at once. Of a large one there is the Cholesky factor first, with pauses: below the
     diagonal, its transpose above, the blocks on the diagonal inverted. It is had for a third of the work, and
-    takes longer to apply; `complete` makes the inverse of it. Where the matrix has another, of which there is a
-    factor, in its first rows and columns, it is `begun` with that factor: only the rows behind are still to do.
+    takes longer to apply; `complete` makes the inverse of it. Where `begun`, the factor of the first rows and
+    columns of the matrix, stands in them already, only the rows behind are still to do.
     """
 
     def __init__(self, matrix: NDArray, tuning: InverseSettings = DEFAULTS, begun: "Inverse | None" = None):
@@ -77,9 +79,7 @@ class Inverse:
         self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
         self.is_small = self.is_complete = begun is None and len(matrix) <= tuning.at_once
         if begun is not None:
-            self.blocks = _blocks_of_width(len(matrix), begun.blocks[0].stop)
-            self.done = done = begun.whole_blocks
-            matrix[:done, :done] = begun.matrix[:done, :done]
+            self.blocks, self.done = _blocks_of_width(len(matrix), begun.blocks[0].stop), begun.whole_blocks
 
     @property
     def whole_blocks(self) -> int:
@@ -153,6 +153,35 @@ class Inverse:
         for p in reversed(self.blocks):
             X[p] = matrix[p, p].T @ (X[p] - matrix[p, p.stop :] @ X[p.stop :])
         return X
+
+
+class Room:
+    """Memory in single precision for one square matrix after the other: only its first use takes the system time.
+
+    The rows of a matrix are some of the room apart, so that others may `grow` it where it lies.
+    """
+
+    def __init__(self, most: int, tuning: InverseSettings = DEFAULTS):
+        self.numbers, self.most, self.tuning = np.empty(most * most, dtype=np.float32), most, tuning
+        self.apart = 0
+
+    def square(self, size: int) -> NDArray[np.float32]:
+        """Return room for a matrix; what was in it before is none any more."""
+        spare = self.tuning.spare if size > self.tuning.at_once else 0.0
+        self.apart = min(size + int(spare * size), self.most)
+        return self._rows(size)
+
+    def grown(self, matrix: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+        """Return room for a larger matrix that begins with this one, the last that had room here."""
+        if size <= self.apart:
+            return self._rows(size)
+        first = matrix.copy()
+        larger = self.square(size)
+        larger[: len(first), : len(first)] = first
+        return larger
+
+    def _rows(self, size: int) -> NDArray[np.float32]:
+        return self.numbers[: size * self.apart].reshape(size, self.apart)[:, :size]
 
 
 class FeatureInverse:

@@ -1,7 +1,5 @@
 """The state of a splitting: its steps, and what they are certified as."""
 
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
@@ -14,21 +12,26 @@ from polymargin.solvers.contract import Progress, Status
 from polymargin.solvers.hinge.faces import FaceSettings, minimised
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
-from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, InverseSettings
+from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, Room
 from polymargin.solvers.hinge.leaps import Standing
 from polymargin.solvers.hinge.splitting_settings import ROUNDING, SplittingSettings, size_of
 from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
 
-CHANGED_BY_LEAPS = ("t", "margins", "guess", "intercept", "least", "R", "scores", "highest", "dual", "dual_scores")
+CHANGED_BY_LEAPS = (
+    *("t", "margins", "guess", "intercept", "least", "R", "scores", "scores_on_all"),
+    *("highest", "dual", "dual_scores", "dual_scores_on_all"),
+)
 """Attributes of an iterate; their values are replaced, never changed in place."""
 
 
 class SplittingIterate:
     """The state t (n, k), what the rest makes of v = 2z - t, and the matrix that takes them on.
 
-    It is given, or that of a point: its variables, and what its margins ask for.
+    It is given, or that of a point: its variables, and what its margins ask for. Of a part of the examples scores
+    are found on all of them, as the rows of the matrix that are read have them: `scores_on_all`,
+    `dual_scores_on_all`.
     """
 
     def __init__(
@@ -38,9 +41,11 @@ class SplittingIterate:
         rho: float,
         tuning: SplittingSettings,
         t: Array | None = None,
+        room: Room | None = None,
     ):
         self.problem, self.losses, self.tuning = problem, boxes(problem.losses, "Splitting"), tuning
         self.guess = self.intercept = start.intercept
+        self.room = room
         self.upper = np.ascontiguousarray(self.losses.upper)
         self.size, self.unit = size_of(problem), unit_of(problem.gram)
         self.rho, self.steps, self.changes = rho, 0, 0
@@ -51,26 +56,43 @@ class SplittingIterate:
         self.t = np.ascontiguousarray(t)
         self.v, self.mean = np.zeros_like(self.t), np.zeros(len(self.t))
 
-    def prepare(self, progress: Progress, begun: Inverse | None = None) -> bool:
+    def prepare(self, progress: Progress, begun: Inverse | None = None, *, roughly: bool = False) -> bool:
         """Invert ``K + rho I``; False if there is no time for it, or the kernel matrix is indefinite.
 
-        The factor of the first examples may have `begun` it, with the same rho.
+        The factor of the first examples may have `begun` it, with the same rho. The first solution is put right
+        at once, unless it is wanted `roughly`.
         """
         progress.count_all(
             self.tuning.operations_to_factorise(self.size, 0 if begun is None else begun.whole_blocks)
         )
         try:
-            self.inverse = _inverse(self.problem.gram, self.rho, self.tuning.inverse, begun)
+            self.inverse = self._inverse(begun)
             with large_products(self.size.entries):
                 is_ready = self.inverse.prepare(progress)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
             return False
         if is_ready:
-            self._begin()
+            self._begin(roughly=roughly)
         return is_ready
 
-    def _begin(self) -> None:
+    def _inverse(self, begun: Inverse | None) -> Inverse | FeatureInverse:
+        """Return what multiplies by ``(K + rho I)^-1`` once it is prepared."""
+        gram, tuning, n = self.problem.gram, self.tuning.inverse, self.size.n
+        if isinstance(gram, FeatureGram):
+            return FeatureInverse(gram.features, self.rho, tuning)
+        known = 0 if begun is None else begun.whole_blocks
+        room = self.room or Room(n, tuning)
+        matrix = room.square(n) if begun is None else room.grown(begun.matrix, n)
+        if isinstance(gram, PartGram):
+            gram.whole.gather(gram.rows[known:], gram.rows, matrix[known:])
+        else:
+            matrix[known:] = as_dense(gram, "Splitting").matrix[known:]
+        behind = np.arange(known, n)
+        matrix[behind, behind] += np.float32(self.rho)
+        return Inverse(matrix, tuning, begun)
+
+    def _begin(self, *, roughly: bool = False) -> None:
         """Find what the rest makes of the state with this rho."""
         n, k = self.t.shape
         ones = np.ones((n if self.problem.fit_intercept else 0, 1))
@@ -79,7 +101,8 @@ class SplittingIterate:
         self.v[:] = 0.0
         reflect(self.t, self.upper, self.v, self.mean, self.columns.right, self.columns.panel)
         self.x = self._summing_to_zero(self.rho * self.inverse.solved(self.v))
-        self._put_right(self.problem.gram.matmul(self.x))
+        if not roughly:
+            self._put_right(self.problem.gram.matmul(self.x))
 
     def improve_rho(self) -> bool:
         """Take the rho that the ratio on all rows tells; False where it stays, or a change would cost too much.
@@ -138,11 +161,18 @@ class SplittingIterate:
 
     def certified(self) -> tuple[HingePoint, Certificate]:
         """Return the best scores and the best dual point so far, and their certificate; x is put right."""
-        product = self.problem.gram.matmul(self.x)
-        self._note_scores(_centred(-self.x), _centred(-product))
-        self._put_right(product)
-        self._note_dual(np.clip(self.t, 0.0, self.losses.upper))
+        dual, k = self._feasible(np.clip(self.t, 0.0, self.losses.upper)), self.size.k
+        on_all, own = self._products(np.hstack([self.x, self.problem.coefficients(dual)]))
+        self._note_scores(_centred(-self.x), _centred(-own[:, :k]), _centred(-on_all[:, :k]))
+        self._put_right(own[:, :k])
+        self._note_dual(dual, np.ascontiguousarray(own[:, k:]), np.ascontiguousarray(on_all[:, k:]))
         return self.best()
+
+    def _products(self, V: Array) -> tuple[Array, Array]:
+        """Return products of the matrix with the columns V: on all examples, and on those of the problem."""
+        gram = self.problem.gram
+        on_all = gram.matmul_on_all(V) if isinstance(gram, PartGram) else gram.matmul(V)
+        return on_all, on_all[gram.rows] if isinstance(gram, PartGram) else on_all
 
     def best(self) -> tuple[HingePoint, Certificate]:
         """Return the best scores and the best dual point so far, and their certificate."""
@@ -177,35 +207,38 @@ class SplittingIterate:
         if steps is None or not np.isfinite(steps).all():
             return False
         dual = moves.applied(reference, steps)
+        feasible, k = self._feasible(self.losses.clipped(dual)), self.size.k
         R = problem.coefficients(dual)
-        self._note_scores(R, problem.gram.matmul(R))
-        self._note_dual(self.losses.clipped(dual))
+        on_all, own = self._products(np.hstack([R, problem.coefficients(feasible)]))
+        self._note_scores(R, np.ascontiguousarray(own[:, :k]), on_all[:, :k])
+        self._note_dual(feasible, np.ascontiguousarray(own[:, k:]), np.ascontiguousarray(on_all[:, k:]))
         progress.count_all(self.tuning.operations_to_look(self.size))
         self.t = np.ascontiguousarray(np.where(face, dual, dual + self.margins / self.rho))
         return True
 
-    def _note_scores(self, R: Array, H: Array) -> None:
-        """Keep coefficients and their scores if they are the best."""
+    def _note_scores(self, R: Array, H: Array, on_all: Array) -> None:
+        """Keep coefficients and their scores, without intercept, if they are the best."""
         intercept = self.guess
         if self.problem.fit_intercept:
-            intercept = self.guess = central_intercept(self.losses, self.dual, H, guess=self.guess)
+            intercept = self.guess = central_intercept(self.losses, self.dual, H, guess=intercept)
         self.margins = self.losses.margins(H + intercept)
         length = best_length(self.problem, R, H, intercept)
         R, H, intercept = length * R, length * H, length * intercept
         primal = self.problem.objective(R, H, intercept)
         if not primal >= self.least:
             self.least, self.R, self.scores, self.intercept = primal, R, H, intercept
+            self.scores_on_all = length * on_all
 
-    def _note_dual(self, dual: Array) -> None:
-        """Keep the feasible point near `dual` if it is the best."""
-        if self.problem.fit_intercept:
-            spread = balanced(self.problem, dual)
-            dual = dual if spread is None else spread
-        R = self.problem.coefficients(dual)
-        H = self.problem.gram.matmul(R)
-        value = self.losses.dual_value(dual) - 0.5 * float(np.vdot(R, H))
+    def _feasible(self, dual: Array) -> Array:
+        """Return the feasible point near `dual`."""
+        spread = balanced(self.problem, dual) if self.problem.fit_intercept else None
+        return dual if spread is None else spread
+
+    def _note_dual(self, dual: Array, H: Array, on_all: Array) -> None:
+        """Keep a feasible point and its scores, without intercept, if it is the best."""
+        value = self.losses.dual_value(dual) - 0.5 * float(np.vdot(self.problem.coefficients(dual), H))
         if not value <= self.highest:
-            self.highest, self.dual, self.dual_scores = value, dual, H
+            self.highest, self.dual, self.dual_scores, self.dual_scores_on_all = value, dual, H, on_all
 
     def ratio(self) -> float:
         """Return the ratio of margins to variables."""
@@ -235,20 +268,6 @@ def best_length(problem: HingeProblem, R: Array, H: Array, intercept: Array) -> 
 def unit_of(gram: Gram) -> float:
     """Return the scale of the kernel."""
     return float(np.abs(gram.diagonal()).mean()) or 1.0
-
-
-def _inverse(gram: Gram, rho: float, tuning: InverseSettings, begun: Inverse | None) -> Inverse | FeatureInverse:
-    """Return what multiplies by ``(K + rho I)^-1`` once it is prepared."""
-    if isinstance(gram, FeatureGram):
-        return FeatureInverse(gram.features, rho, tuning)
-    if not isinstance(gram, PartGram):
-        matrix: NDArray[Any] = as_dense(gram, "Splitting").matrix.astype(np.float32)
-    else:
-        matrix = np.empty((gram.n, gram.n), dtype=np.float32)
-        known = 0 if begun is None else begun.whole_blocks
-        gram.whole.gather(gram.rows[known:], gram.rows, matrix[known:])
-    matrix[np.diag_indices_from(matrix)] += rho
-    return Inverse(matrix, tuning, begun)
 
 
 def _centred(u: Array) -> Array:

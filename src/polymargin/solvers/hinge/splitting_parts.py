@@ -16,10 +16,10 @@ from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress, Status
 from polymargin.solvers.effort import RATES
 from polymargin.solvers.hinge.intercept import central_intercept
-from polymargin.solvers.hinge.inverses import Inverse
+from polymargin.solvers.hinge.inverses import Inverse, Room
 from polymargin.solvers.hinge.leaps import Leaps
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, best_length
-from polymargin.solvers.hinge.splitting_penalty import Pilot, climbed, part_of, pilot_of
+from polymargin.solvers.hinge.splitting_penalty import Pilot, Seen, climbed, part_of, pilot_of
 from polymargin.solvers.hinge.splitting_settings import ROUNDING, SplitSize, SplittingSettings, size_of
 
 
@@ -68,7 +68,9 @@ class Parts:
         self.problem, self.progress, self.tuning = problem, progress, tuning
         self.size, self.tol = size_of(problem), progress.settings.tol
         self.point, self.best = start, problem.certify(start)
-        pilot, n = pilot_of(problem, progress, tuning), self.size.n
+        n = self.size.n
+        self.room = Room(n, tuning.inverse) if self.size.p is None else None
+        pilot = pilot_of(problem, progress, tuning, self.room)
         self.rho = pilot.rho
         self.losing, self.left, self.returned = (np.zeros(n, dtype=bool) for _ in range(3))
         self.is_ready = progress.status is not Status.NUMERICAL_ERROR
@@ -101,11 +103,13 @@ class Parts:
         if self.best.gap <= self.tuning.believed:
             margins = losses.margins(problem.gram.matmul(problem.model(start)) + start.intercept)
         else:
-            pilot = climbed(problem, pilot, self.progress, self.tuning)
+            pilot = climbed(problem, pilot, self.progress, self.tuning, self.room)
+            if (seen := pilot.seen) is None:  # there was no time
+                return np.arange(self.size.n)
             self.rho = pilot.rho
-            margins, _ = self._margins_by(pilot.rows, pilot.point)
+            margins, _ = self._margins_by(seen)
             dual = np.zeros_like(start.dual)
-            dual[pilot.rows] = pilot.point.dual
+            dual[seen.rows] = seen.point.dual
         self.t = dual + margins / self.rho
         return np.flatnonzero(((self.t > 0.0) & (losses.sizes > 0.0)).any(axis=1))
 
@@ -118,7 +122,7 @@ class Parts:
             problem = part_of(problem, rows)
             start = HingePoint(start.dual[rows], start.intercept)
         t = None if self.t is None else self.t[self.rows]
-        self.iterate = SplittingIterate(problem, start, self.rho, self.tuning, t)
+        self.iterate = SplittingIterate(problem, start, self.rho, self.tuning, t, self.room)
         self.gap, self.outside, self.is_due = np.inf, np.inf, False
         self.part_tol = self._last_tol if self.is_whole else max(self.part_tol, self._last_tol)
         self.looks, self.leaps = Looks(self.best.gap), Leaps(self.tuning.leaps)
@@ -187,27 +191,21 @@ class Parts:
 
     def _look_at_all(self) -> None:
         """Certify the part's best point on all examples, and see which of those outside lose by it."""
-        iterate = self.iterate
-        point = HingePoint(iterate.dual, iterate.intercept, primal=iterate.R)
-        margins, gap = self._margins_by(self.rows, point)
+        margins, gap = self._margins_by(Seen.of(self.rows, self.iterate))
         self.outside = gap - self.gap
         self._note_losing(margins)
 
-    def _margins_by(self, rows: NDArray[np.intp], part: HingePoint) -> tuple[NDArray[np.float64], float]:
+    def _margins_by(self, seen: Seen) -> tuple[NDArray[np.float64], float]:
         """Offer a point of some examples, in which no others have a part; return all margins, and its gap."""
-        problem, n, k = self.problem, self.size.n, self.size.k
-        losses = boxes(problem.losses, "Splitting")
-        self.progress.count_all(self.tuning.operations_to_look(self.size))
-        dual, R = np.zeros((n, k)), np.zeros((n, k))
-        dual[rows], R[rows] = part.dual, part.primal
-        products = problem.gram.matmul(np.hstack([problem.coefficients(dual), R]))
-        H = np.ascontiguousarray(products[:, k:])
-        intercept = part.intercept
+        problem, part = self.problem, seen.point
+        losses, dual = boxes(problem.losses, "Splitting"), np.zeros((self.size.n, self.size.k))
+        R, H, intercept = np.zeros_like(dual), seen.scores, part.intercept
+        dual[seen.rows], R[seen.rows] = part.dual, part.primal
         if problem.fit_intercept:
             intercept = central_intercept(losses, dual, H, guess=intercept)
         length = best_length(problem, R, H, intercept)
         point = HingePoint(dual, length * intercept, primal=length * R)
-        certificate = problem.certify(point, np.ascontiguousarray(products[:, :k]), length * H)
+        certificate = problem.certify(point, seen.dual_scores, length * H)
         self._offer(point, certificate)
         return losses.margins(H + intercept), certificate.gap
 

@@ -5,31 +5,54 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.gram import DenseGram, PartGram, as_dense
+from polymargin.gram import DenseGram, PartGram
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress
+from polymargin.solvers.hinge.inverses import Room
 from polymargin.solvers.hinge.splitting_iterate import SplittingIterate, unit_of
 from polymargin.solvers.hinge.splitting_settings import DEFAULTS, ROUNDING, SplittingSettings
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """The best point of some rows, and its scores on all rows, without intercept.
+
+    Attributes
+    ----------
+    rows, point : the rows with a part, and their point.
+    scores, dual_scores : of its coefficients, and of its dual point.
+    """
+
+    rows: NDArray[np.intp]
+    point: HingePoint
+    scores: NDArray[np.float64]
+    dual_scores: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.intp], iterate: SplittingIterate) -> "Seen":
+        """Return what the last certificate of `iterate`, steps on these rows, has seen."""
+        return cls(rows, iterate.best()[0], iterate.scores_on_all, iterate.dual_scores_on_all)
+
+
+@dataclass(frozen=True, slots=True)
 class Pilot:
-    """What steps on a part of the rows have led to: rho, and a point of the rows that they were taken on.
+    """What steps on a part of the rows have led to.
 
     Attributes
     ----------
     rho : of the steps to come.
     own : the part of rho that is for what rows do not share with their neighbours.
-    rows, point : the rows with a part, and their point.
+    seen : what the part's point was certified by; None where there was no time for it.
     """
 
     rho: float
     own: float
-    rows: NDArray[np.intp]
-    point: HingePoint
+    seen: Seen | None
 
 
-def pilot_of(problem: HingeProblem, progress: Progress, tuning: SplittingSettings = DEFAULTS) -> Pilot:
+def pilot_of(
+    problem: HingeProblem, progress: Progress, tuning: SplittingSettings = DEFAULTS, room: Room | None = None
+) -> Pilot:
     """Return rho by what a few steps on a part of the rows find, and what rows have that their neighbours lack.
 
     Bounds ask for the ratio of margins to variables, the quadratic for the kernel's scale: something between them
@@ -39,53 +62,64 @@ def pilot_of(problem: HingeProblem, progress: Progress, tuning: SplittingSetting
     """
     gram, order = problem.gram, _order(problem)
     rows = np.sort(order[: _levels(problem, tuning)[0]])
-    part, unit, rho = part_of(problem, rows), unit_of(gram), tuning.pilot_penalty
+    part, unit, rho, seen = part_of(problem, rows), unit_of(gram), tuning.pilot_penalty, None
     point = HingePoint(part.losses.resting_dual(), np.zeros(part.losses.n_classes))
     for _ in range(tuning.max_pilots):
-        iterate = SplittingIterate(part, point, rho * unit, tuning)
-        if not (iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress)):
+        iterate = SplittingIterate(part, point, rho * unit, tuning, room=room)
+        if not _stepped(iterate, progress, tuning):
             break
-        point, _ = iterate.certified()
-        before, rho = rho, tuning.rho_of(iterate.ratio() / unit)
+        seen = Seen.of(rows, iterate)
+        point, before, rho = seen.point, rho, tuning.rho_of(iterate.ratio() / unit)
         if max(rho / before, before / rho) <= tuning.settled:
             break
     own = 0.0
     if isinstance(gram, DenseGram) and gram.rank >= problem.losses.n_examples:
         own = tuning.own_part * _own_part(gram, order[: tuning.own_rows], tuning.neighbours)
-    return Pilot(unit * rho + own, own, rows, point)
+    return Pilot(unit * rho + own, own, seen)
 
 
 def climbed(
-    problem: HingeProblem, pilot: Pilot, progress: Progress, tuning: SplittingSettings = DEFAULTS
+    problem: HingeProblem,
+    pilot: Pilot,
+    progress: Progress,
+    tuning: SplittingSettings = DEFAULTS,
+    room: Room | None = None,
 ) -> Pilot:
     """Return a pilot of half of the rows or nearly, by way of ever larger parts.
 
     Each model tells which rows of the next part will have a part in its solution, for most others never will. The
     more rows, the easier they are told apart from their neighbours: rho grows.
     """
-    gram, order = as_dense(problem.gram, "Splitting"), _order(problem)
-    unit, growth = unit_of(gram), 1.0
+    all_losses, order = boxes(problem.losses, "Splitting"), _order(problem)
+    unit, growth, seen = unit_of(problem.gram), 1.0, pilot.seen
     for size in _levels(problem, tuning)[1:]:
+        if seen is None:
+            break
         level = np.sort(order[:size])
-        losses, places = boxes(problem.losses, "Splitting").restricted(level), np.searchsorted(level, pilot.rows)
-        R = np.zeros_like(problem.losses.resting_dual())
-        R[pilot.rows] = pilot.point.primal
-        scores = gram.rows_of_product(level, R) + pilot.point.intercept
-        margins, dual = losses.margins(scores), losses.resting_dual()
-        dual[places] = pilot.point.dual
+        losses, dual = all_losses.restricted(level), all_losses.resting_dual()[level]
+        margins = losses.margins(seen.scores[level] + seen.point.intercept)
+        dual[np.searchsorted(level, seen.rows)] = seen.point.dual
         t = dual + margins / pilot.rho
         taken = ((t > 0.0) & (losses.sizes > 0.0)).any(axis=1)
-        start = HingePoint(dual[taken], pilot.point.intercept)
-        iterate = SplittingIterate(part_of(problem, level[taken]), start, pilot.rho, tuning, t[taken])
-        if not (iterate.prepare(progress) and iterate.advance(tuning.pilot_steps, progress)):
+        start = HingePoint(dual[taken], seen.point.intercept)
+        iterate = SplittingIterate(part_of(problem, level[taken]), start, pilot.rho, tuning, t[taken], room)
+        if not _stepped(iterate, progress, tuning):
             break
-        point, _ = iterate.certified()
-        margins[taken] = iterate.margins
-        ratio = float(np.linalg.norm(margins[losses.sizes > 0])) / max(float(np.linalg.norm(point.dual)), 1e-300)
+        seen, margins[taken] = Seen.of(level[taken], iterate), iterate.margins
+        size_of_dual = max(float(np.linalg.norm(seen.point.dual)), 1e-300)
+        ratio = float(np.linalg.norm(margins[losses.sizes > 0])) / size_of_dual
         rho = unit * tuning.rho_of(ratio / unit) + pilot.own
         growth = max(rho / pilot.rho, 1.0)
-        pilot = Pilot(growth * pilot.rho, pilot.own, level[taken], point)
+        pilot = Pilot(growth * pilot.rho, pilot.own, seen)
     return replace(pilot, rho=growth * pilot.rho)
+
+
+def _stepped(iterate: SplittingIterate, progress: Progress, tuning: SplittingSettings) -> bool:
+    """Take a pilot's steps, and certify them; False if there was no time for it."""
+    is_done = iterate.prepare(progress, roughly=True) and iterate.advance(tuning.pilot_steps, progress)
+    if is_done:
+        iterate.certified()
+    return is_done
 
 
 def part_of(problem: HingeProblem, rows: NDArray[np.intp]) -> HingeProblem:
