@@ -432,7 +432,9 @@ class Policy:
             return None
         # a root of the matrix has led to a point beside its face, however small the gap
         is_exact = state.gap <= self.exact and state.last != InteriorPoint.name
-        if is_exact or (predicted := self._work_of_faces(state)) > work:
+        if is_exact or self._work_of_face(state, state.free()) > work:  # what is free is seen without scores
+            return None
+        if (predicted := self._work_of_faces(state)) > work:
             return None
         return self._faces(state, predicted, work)
 
@@ -465,7 +467,11 @@ class Policy:
 
     def _work_of_faces(self, state: State) -> float:
         """Return the work of Newton steps, from the size of the face."""
-        losses, (free, rows) = polyhedral(state.problem.losses, "The size of a face"), state.face()
+        return self._work_of_face(state, state.face())
+
+    def _work_of_face(self, state: State, size: tuple[int, int]) -> float:
+        """Return the work of Newton steps on faces of so many variables of so many examples."""
+        losses, (free, rows) = polyhedral(state.problem.losses, "The size of a face"), size
         if not is_tractable(losses, max(free, 1), max(rows, 1), self.active_set):
             return inf
         return self.faces * self.rates.work(operations_of_face(losses, free, max(rows, 1), self.active_set))

@@ -131,6 +131,14 @@ class State:
         face = losses.open_face(point.dual, point.scores + point.intercept)
         return int(face.sum()), int(face.any(axis=1).sum())
 
+    def free(self) -> tuple[int, int]:
+        """Count the dual variables between their bounds, at the least, and the examples that have any."""
+        if self.start is None or self.problem.losses.shape != "box":
+            return 0, 0
+        upper = boxes(self.problem.losses, "The free variables").upper
+        free = (self.start.dual > 0.0) & (self.start.dual < upper)
+        return int(np.count_nonzero(free)), int(np.count_nonzero(free.any(axis=1)))
+
     def active_share(self) -> float:
         """Return the part of the examples that have dual variables above zero."""
         return float((self._scored().dual > 0.0).any(axis=1).mean())
