@@ -16,6 +16,7 @@ class ProductSettings:
     Attributes
     ----------
     max_columns : beyond which BLAS is as fast.
+    max_transposed : the same of transposed rows, of which BLAS has to be given copies.
     least_entries : of the matrix, below which a call costs more than the work.
     entries_of_a_thread : entries of the matrix times columns below which a thread is not worth its start.
     rows_at_a_time : rows that BLAS is given copies of, where they stay in the cache.
@@ -23,14 +24,15 @@ class ProductSettings:
     """
 
     max_columns: int = 40
+    max_transposed: int = 100
     least_entries: int = 2**17
     entries_of_a_thread: int = 2**25
     rows_at_a_time: int = 64
     few_rows: float = 0.75
 
-    def pays(self, entries: int, columns: int) -> bool:
+    def pays(self, entries: int, columns: int, most: int) -> bool:
         """Tell whether the compiled loop is there, and the product large and narrow enough for it."""
-        return available() and 0 < columns <= self.max_columns and entries >= self.least_entries
+        return available() and 0 < columns <= most and entries >= self.least_entries
 
     def lines_of_a_thread(self, entries: int) -> int:
         """Return how many lines of the matrix, which meet so many numbers each, are worth a thread."""
@@ -51,7 +53,7 @@ def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAUL
     """
     V = V.astype(matrix.dtype, copy=False)
     (m, n), k = matrix.shape, V.shape[1]
-    if not (k > 1 and tuning.pays(m * n, k) and _rows_lie_together(matrix)):
+    if not (k > 1 and tuning.pays(m * n, k, tuning.max_columns) and _rows_lie_together(matrix)):
         return matrix @ V
     width = _width(k, matrix.itemsize)
     panels, out = np.zeros(n * width, dtype=matrix.dtype), np.empty((m, width), dtype=matrix.dtype)
@@ -80,8 +82,8 @@ def transposed_product(
            [40.]])
     """
     n, k = matrix.shape[1], V.shape[1]
-    is_compiled = matrix.dtype == np.float64 and tuning.pays(len(rows) * n, k) and _rows_lie_together(matrix)
-    if not is_compiled:
+    is_double, pays = matrix.dtype == np.float64, tuning.pays(len(rows) * n, k, tuning.max_transposed)
+    if not (is_double and pays and _rows_lie_together(matrix)):
         product = np.zeros((n, k))
         for first in range(0, len(rows), tuning.rows_at_a_time):
             part = slice(first, first + tuning.rows_at_a_time)
