@@ -45,7 +45,7 @@ def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def fits(quick: bool) -> dict[str, Callable[[], object]]:
-    """Return the fits by name: all data sets with defaults, then the other estimators and a search."""
+    """Return the fits by name: all data sets with defaults, other estimators and a search, and large ones."""
     data = data_sets()
     first = [name for name, (_, y) in data.items() if not quick or len(y) < 600]
     found = {name: lambda name=name: MulticategorySVC().fit(*data[name]) for name in first}
@@ -53,11 +53,34 @@ def fits(quick: bool) -> dict[str, Callable[[], object]]:
     found["proximal, kernel"] = lambda: ProximalSVC(kernel="rbf").fit(X, y)
     found["shared structure"] = lambda: SharedStructureSVC().fit(X, y)
     found["search"] = lambda: MarginSearch(Cs=(1.0, 8.0), gammas=(0.02, 0.1)).fit(X[:300], y[:300])
+    if not quick:
+        found |= {name: lambda fit=fit: fit[0].fit(*fit[1]) for name, fit in large_fits().items()}
     wine = data["wine"]
     found["sparse"] = lambda: SparseSVC().fit(*wine)
     found["robust"] = lambda: RobustSVC().fit(*wine)
     found["weston, linear"] = lambda: MulticategorySVC(loss="weston", kernel="linear").fit(X, y)
     return found
+
+
+def large_fits() -> dict[str, tuple[object, tuple[np.ndarray, np.ndarray]]]:
+    """Return machines and rows whose products are large enough for more threads; mixtures where data lack."""
+
+    def rows_of(name: str, n: int, otherwise: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        X, y = real_data(name) or mixture(n, *otherwise, separation=1.0)
+        rows = np.random.default_rng(0).permutation(len(y))[:n]
+        return X[rows], y[rows]
+
+    pendigits, covtype = rows_of("pendigits", 4000, (16, 10)), rows_of("covtype", 20000, (54, 7))
+    mnist = rows_of("mnist", 4000, (784, 10))
+    return {
+        "pendigits 4000": (MulticategorySVC(), pendigits),
+        "pendigits 4000, C = 100": (MulticategorySVC(C=100.0), pendigits),
+        "crammer, mnist 4000": (MulticategorySVC(loss="crammer"), mnist),
+        "linear, covtype 20000": (MulticategorySVC(kernel="linear"), covtype),
+        "weston, linear, covtype 20000": (MulticategorySVC(loss="weston", kernel="linear"), covtype),
+        "linear, mnist 4000": (MulticategorySVC(kernel="linear"), mnist),
+        "proximal, mnist 2000": (ProximalSVC(kernel="rbf"), tuple(array[:2000] for array in mnist)),
+    }
 
 
 def measure(quick: bool, repeats: int) -> None:

@@ -16,7 +16,9 @@ from polymargin.gram import (
     make_gram,
     ranked_rows,
     resolve_kernel,
+    wide_product,
 )
+from polymargin.gram.products import ProductSettings
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 
@@ -170,3 +172,21 @@ def test_a_part_is_what_a_copy_of_it_is(dtype):
     spread = np.zeros((400, 4))
     spread[rows] = V
     np.testing.assert_allclose(part.matmul_on_all(V), whole.matrix.astype(float) @ spread, **tolerance)
+
+
+@pytest.mark.parametrize("n", [1, 130, 2100])
+def test_rbf_matrices_are_the_same_in_threads(threads, n):
+    X = np.random.default_rng(n).normal(size=(n, 3))
+    matrix = Kernel("rbf", 0.3).matrix(X)
+    np.testing.assert_allclose(matrix, pairwise_kernels(X, metric="rbf", gamma=0.3), rtol=1e-12)
+
+
+def test_wide_products_are_those_of_blas_in_ranges_of_rows(threads):
+    rng, in_ranges = np.random.default_rng(0), ProductSettings(entries_of_a_thread=100)
+    matrix = rng.normal(size=(70, 50)).astype(np.float32)
+    A, B = matrix[:60, :40], matrix[:40, 7:30]
+    np.testing.assert_allclose(wide_product(A, B, in_ranges), A @ B, rtol=1e-5, atol=1e-5)
+    assert wide_product(A, B.astype(np.float64), in_ranges).dtype == np.float64
+    assert wide_product(A[:, :0], B[:0], in_ranges).shape == (60, 23)
+    together = wide_product(sparse.csr_array(A.astype(np.float64)), B, in_ranges)
+    np.testing.assert_allclose(together, A @ B, rtol=1e-5, atol=1e-5)

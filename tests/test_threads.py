@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from polymargin import (
@@ -22,7 +23,14 @@ from polymargin import (
     TraceNormSVC,
     threads,
 )
-from polymargin.threads import ThreadSettings, large_products, one_blas_thread, over_ranges
+from polymargin.threads import (
+    ThreadSettings,
+    idle_processors,
+    large_products,
+    one_blas_thread,
+    over_ranges,
+    thread_settings,
+)
 
 LARGE_ENTRIES = ThreadSettings().large_entries
 
@@ -79,7 +87,50 @@ def test_nothing_is_left_limited_in_whatever_order_threads_leave(blas_threads, f
     assert blas_threads() == before
 
 
-def test_large_products_have_all_threads_and_small_ones_one(blas_threads):
+@pytest.fixture
+def tasks(tmp_path):
+    """Return what says how many tasks run; one, at first."""
+    file = tmp_path / "loadavg"
+
+    def run(count):
+        file.write_text(f"0.20 0.18 0.12 {count}/80 11206\n", encoding="ascii")
+
+    run(1)
+    with thread_settings(ThreadSettings(running=file)):
+        yield run
+
+
+def test_large_products_have_the_threads_that_are_idle(blas_threads, tasks, monkeypatch):
+    monkeypatch.setattr("polymargin.threads._openmp_effective_n_threads", lambda: 3)
+    with one_blas_thread():
+        for running, idle in ((0, 3), (1, 3), (2, 2), (3, 1), (9, 1)):
+            tasks(running)
+            with large_products(LARGE_ENTRIES):
+                assert blas_threads() == {idle}
+            assert blas_threads() == {1}
+
+
+@pytest.mark.parametrize("text", [None, "", "1 2 3", "a b c d/e f"])
+def test_all_processors_are_idle_where_nobody_tells(tmp_path, text):
+    file = tmp_path / "loadavg"
+    if text is not None:
+        file.write_text(text, encoding="ascii")
+    with thread_settings(ThreadSettings(running=file)):
+        assert idle_processors() == _openmp_effective_n_threads()
+
+
+def test_one_thread_is_one_within_large_products_too(blas_threads, tasks, monkeypatch):
+    monkeypatch.setattr("polymargin.threads._openmp_effective_n_threads", lambda: 3)
+    before = blas_threads()
+    with one_blas_thread(), large_products(LARGE_ENTRIES):
+        with one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == before
+    assert blas_threads() == before
+
+
+def test_large_products_have_all_threads_and_small_ones_one(blas_threads, tasks, monkeypatch):
+    monkeypatch.setattr("polymargin.threads._openmp_effective_n_threads", lambda: 3)
     before = blas_threads()
     with large_products(LARGE_ENTRIES):
         assert blas_threads() == before

@@ -1,8 +1,8 @@
 """Threads: ranges of rows in threads of our own, and how many BLAS may have.
 
 The threads of BLAS wait for each other by spinning. In thousands of small products on a busy machine they wait for
-most of the time, so fits give BLAS one thread, except for what is large. Compiled loops over rows run in
-threads of our own, which sleep while they wait.
+most of the time, so fits give BLAS one thread, except for a single large product or factorisation while processors
+are idle. Ranges of rows, in compiled loops and products, run in threads of our own, which sleep while they wait.
 """
 
 import threading
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,12 +35,14 @@ class ThreadSettings:
         runs.
     seconds_unheard : between two looks at whether a long computation is still wanted.
     most : threads of the main thread; None for as many as scikit-learn's own loops have.
+    running : file in which Linux tells how many tasks run now, as the fourth number.
     """
 
     rows_of_a_thread: int = 2**15
     large_entries: int = 2**20
     seconds_unheard: float = 0.02
     most: int | None = None
+    running: Path = Path("/proc/loadavg")
 
 
 USUAL = ThreadSettings()
@@ -154,12 +157,14 @@ class _BlasLimit(threading.local):
     limiter: Any = None
     depth = 0
 
-    def set(self) -> None:
-        """Let BLAS have one thread, unless it has."""
+    def set(self, most: int = 1) -> bool:
+        """Let BLAS have so many threads at most; False if it has no more."""
         blas = [library for library in _get_threadpool_controller().lib_controllers if library.user_api == "blas"]
-        if any(library.num_threads != 1 for library in blas):
-            self.limiter = _get_threadpool_controller().limit(limits=1, user_api="blas")
-            self.limiter.__enter__()
+        if all(library.num_threads <= most for library in blas):
+            return False
+        self.limiter = _get_threadpool_controller().limit(limits=most, user_api="blas")
+        self.limiter.__enter__()
+        return True
 
     def restore(self) -> None:
         """Let BLAS have what it had, if this thread has limited it."""
@@ -176,35 +181,51 @@ _limited: set[int] = set()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS have one thread; may be nested, and entered by several threads."""
+    """Let BLAS have one thread; may be nested, also within `large_products`, and entered by several threads."""
     with _lock:
-        if _limit.depth == 0:
+        is_outermost = _limit.depth == 0
+        if is_outermost:
             _limited.add(threading.get_ident())
-            _limit.set()
+        has_set = _limit.limiter is None and _limit.set()
         _limit.depth += 1
     try:
         yield
     finally:
         with _lock:
             _limit.depth -= 1
-            if _limit.depth == 0:
+            if has_set:
                 _limit.restore()
+            if is_outermost:
                 _limited.discard(threading.get_ident())
 
 
 @contextmanager
 def large_products(entries: float) -> Iterator[None]:
-    """Let BLAS have its usual threads for matrices of so many entries, if these are many.
+    """Let BLAS have as many threads as processors are idle, for a matrix of so many entries, if these are many.
 
-    For use within `one_blas_thread`; where other threads are within it as well, each keeps to its one.
+    For one product or factorisation within `one_blas_thread`, not for loops of them; where other threads are
+    within it as well, each keeps to its one.
     """
+    idle = idle_processors() if is_large(entries) else 1
     with _lock:
-        lifted = is_large(entries) and _limited == {threading.get_ident()}
+        lifted = idle > 1 and _limited == {threading.get_ident()}
         if lifted:
             _limit.restore()
+            _limit.set(idle)
     try:
         yield
     finally:
         with _lock:
             if lifted:
+                _limit.restore()
                 _limit.set()
+
+
+def idle_processors() -> int:
+    """Return how many processors this task may have now that others run; all of them where nobody tells."""
+    processors = _openmp_effective_n_threads()
+    try:
+        running = int(_settings.get().running.read_text(encoding="ascii").split()[3].split("/")[0])
+    except (OSError, ValueError, IndexError):  # no Linux
+        return processors
+    return max(1, processors - max(running - 1, 0))

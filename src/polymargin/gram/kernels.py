@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
+from polymargin.threads import one_blas_thread, over_ranges
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 SEMI_DEFINITE = ("linear", "rbf", "laplacian")
@@ -161,25 +163,32 @@ def central_point(points: NDArray, gamma: float) -> NDArray[np.float64]:
 
 
 def _symmetric_rbf(
-    X: NDArray, gamma: float, until: float = math.inf, block_entries: int = 2**16
+    X: NDArray, gamma: float, until: float = math.inf, block_entries: int = 2**16, blocks_of_a_thread: int = 16
 ) -> NDArray[np.float64]:
     """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
     n = len(X)
     centred = (X - central_point(X, gamma)) * np.sqrt(2.0 * gamma)
     squares = 0.5 * row_norms_squared(centred)
     matrix = np.empty((n, n))
-    first = 0
-    while first < n:
-        if time.perf_counter() >= until:
-            raise OutOfTimeError
-        last = min(n, first + max(64, block_entries // (n - first)))
-        block = centred[first:last] @ centred[first:].T
-        block -= squares[first:last, None]
-        block -= squares[first:]
-        np.minimum(block, 0.0, out=block)
-        np.exp(block, out=matrix[first:last, first:])
-        matrix[last:, first:last] = matrix[first:last, last:].T
-        first = last
+
+    def fill(some: slice) -> None:
+        for first, last in blocks[some]:
+            if time.perf_counter() >= until:
+                raise OutOfTimeError
+            block = centred[first:last] @ centred[first:].T
+            block -= squares[first:last, None]
+            block -= squares[first:]
+            np.minimum(block, 0.0, out=block)
+            np.exp(block, out=matrix[first:last, first:])
+            matrix[last:, first:last] = matrix[first:last, last:].T
+
+    ends = [0]
+    while ends[-1] < n:
+        ends.append(min(n, ends[-1] + max(64, block_entries // (n - ends[-1]))))
+    blocks = list(pairwise(ends))
+    blocks = blocks[::2] + blocks[1::2]  # long and short ones for every thread
+    with one_blas_thread():
+        over_ranges(fill, len(blocks), blocks_of_a_thread)
     np.fill_diagonal(matrix, 1.0)
     return matrix
 

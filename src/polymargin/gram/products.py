@@ -1,9 +1,11 @@
 """Products of a large matrix with a few columns: by a compiled loop, for most numbers of them faster than BLAS."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polymargin._native.skinny import available, multiply, multiply_transposed, pack, register_width
 from polymargin.threads import over_ranges
@@ -68,6 +70,22 @@ def multiply_packed(matrix: NDArray, panels: NDArray, out: NDArray, tuning: Prod
     over_ranges(
         lambda rows: multiply(matrix[rows], panels, out[rows]), len(out), tuning.lines_of_a_thread(len(panels))
     )
+
+
+def wide_product(A: Any, B: Any, tuning: ProductSettings = DEFAULTS) -> Any:
+    """Return ``A @ B`` by BLAS, ranges of many rows in threads of our own: these sleep where BLAS's own spin.
+
+    Examples
+    --------
+    >>> wide_product(np.eye(2), np.ones((2, 3)))
+    array([[1., 1., 1.],
+           [1., 1., 1.]])
+    """
+    if sparse.issparse(A) or sparse.issparse(B):
+        return A @ B
+    out = np.empty((len(A), B.shape[1]), dtype=np.result_type(A, B))
+    over_ranges(lambda rows: np.matmul(A[rows], B, out=out[rows]), len(A), tuning.lines_of_a_thread(B.size))
+    return out
 
 
 def transposed_product(

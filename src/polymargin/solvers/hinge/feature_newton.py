@@ -37,7 +37,6 @@ from polymargin.solvers.effort import Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.linear_algebra import conjugate_gradients, dense
-from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -142,8 +141,7 @@ class FeatureNewton:
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
         tuning = self.tuning
-        size = float(np.prod(as_features(problem.gram, "Newton's method on features").features.shape))
-        with large_products(size), Progress(settings, observer, method=self.name) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             model = _Smoothed(problem, progress, start, tuning)
             iterate = best = model.first(start)
             newest, exactness = 0, tuning.exactness

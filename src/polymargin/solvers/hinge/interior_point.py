@@ -30,7 +30,6 @@ from polymargin.solvers.hinge._models import Iterate, Judged, Model, NearKinks, 
 from polymargin.solvers.hinge._newton_system import NewtonSystem
 from polymargin.solvers.hinge._rows import is_by_class
 from polymargin.solvers.hinge.settings import INTERIOR, InteriorSettings
-from polymargin.threads import large_products
 
 
 class InteriorPoint:
@@ -101,8 +100,7 @@ class InteriorSequence(InteriorPoint):
         idle = short = waited = 0
         least, is_cold = np.inf, start is None
         restricted, worthwhile, too_tight = isinstance(model, NearKinks), False, False
-        size = 0.0 if isinstance(model, PartitionedModel) else float(np.prod(model.features.shape))
-        with large_products(size), Progress(settings, observer, method=self.name) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for _ in progress:
                 record = progress.record(*model.objectives(system))
                 gap = record.gap

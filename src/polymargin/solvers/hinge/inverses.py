@@ -10,9 +10,9 @@ from scipy import sparse
 
 from polymargin._native.skinny import available, pack, register_width
 from polymargin._native.splitting import sweep
-from polymargin.gram import multiply_packed
+from polymargin.gram import multiply_packed, wide_product
 from polymargin.solvers.contract import Progress
-from polymargin.threads import AbandonedError, eigh, large_products
+from polymargin.threads import AbandonedError, eigh
 
 Array = NDArray[np.float64]
 
@@ -97,11 +97,11 @@ class Inverse:
             if progress.out_of_time():
                 return False
             ahead = slice(max(p.start, self.done), None)
-            matrix[ahead, p] -= matrix[ahead, : p.start] @ matrix[: p.start, p]
+            matrix[ahead, p] -= wide_product(matrix[ahead, : p.start], matrix[: p.start, p])
             if p.start >= self.done:
                 matrix[p, p] = _inverse_factor(matrix[p, p])
             below = slice(max(p.stop, self.done), None)
-            matrix[below, p] = matrix[below, p] @ matrix[p, p].T
+            matrix[below, p] = wide_product(matrix[below, p], matrix[p, p].T)
             matrix[p, below] = matrix[below, p].T
         self.transposed = np.zeros((len(matrix), blocks[0].stop), dtype=matrix.dtype)
         for p in blocks:
@@ -114,13 +114,13 @@ class Inverse:
         for at, p in enumerate(blocks):
             if progress.out_of_time():
                 return False
-            row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
+            row = [wide_product(matrix[p, j.start : p.start], matrix[j.start : p.start, j]) for j in blocks[:at]]
             if row:
                 matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
         for p in blocks:
             if progress.out_of_time():
                 return False
-            matrix[p, : p.stop] = matrix[p.start :, p].T @ matrix[p.start :, : p.stop]
+            matrix[p, : p.stop] = wide_product(matrix[p.start :, p].T, matrix[p.start :, : p.stop])
         for p in blocks:
             matrix[p, p] = np.tril(matrix[p, p]) + np.tril(matrix[p, p], -1).T
             matrix[p, p.stop :] = matrix[p.stop :, p].T
@@ -200,14 +200,13 @@ class FeatureInverse:
     def prepare(self, progress: Progress) -> bool:
         """Find the eigenvectors; False if there is no time for it."""
         X = self.features
-        with large_products(float(X.shape[0]) * X.shape[1]):
-            try:
-                values, vectors = eigh(_squares(X.astype(np.float64, copy=False)), progress.out_of_time)
-            except AbandonedError:
-                return False
-            kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
-            self.values, self.vectors = values[kept], np.ascontiguousarray(vectors[:, kept])
-            self.rows = np.ascontiguousarray(X @ self.vectors, dtype=np.float32)
+        try:
+            values, vectors = eigh(squares_of(X), progress.out_of_time)
+        except AbandonedError:
+            return False
+        kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
+        self.values, self.vectors = values[kept], np.ascontiguousarray(vectors[:, kept])
+        self.rows = np.ascontiguousarray(wide_product(X, self.vectors), dtype=np.float32)
         self.transposed = np.ascontiguousarray(self.rows.T)
         return not progress.out_of_time()
 
@@ -236,9 +235,11 @@ class FeatureInverse:
         answer /= np.float32(self.rho)
 
 
-def _squares(X: Any) -> Array:
-    squares = X.T @ X
-    return squares.toarray() if sparse.issparse(squares) else squares
+def squares_of(features: Any) -> Array:
+    """Return ``X'X`` in double precision, dense."""
+    X = features.astype(np.float64, copy=False)
+    squares = wide_product(X.T, X)
+    return np.asarray(squares.toarray() if sparse.issparse(squares) else squares)
 
 
 def _inverse_factor(matrix: NDArray) -> NDArray:

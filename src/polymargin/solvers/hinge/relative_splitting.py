@@ -38,7 +38,6 @@ from polymargin.solvers.hinge.feasibility import balanced, feasible
 from polymargin.solvers.hinge.inverses import DEFAULTS as INVERSES
 from polymargin.solvers.hinge.inverses import Columns, InverseSettings
 from polymargin.solvers.hinge.weighted_inverse import WeightedInverse
-from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
 
@@ -304,20 +303,19 @@ class _Iterate:
         """Take steps, and look ahead now and then; False if a limit was met."""
         columns, operations = self.columns, self.tuning.operations(self.size)
         before, scale = self.t.copy(), np.sqrt(self.rho)[:, None]
-        with large_products(float(self.inverse.rows.size)):
-            for step in range(1, steps + 1):
-                if progress.out_of_time():
-                    return False
-                progress.count_all(operations)
-                reflect(self.t, self.label, self.bound, self.shift, self.v, columns.right, columns.panel)
-                self.inverse.apply(columns)
-                relax(
-                    self.t, self.x, self.v, columns.right, columns.panel, columns.answer, self.of_ones, self.rho,
-                    self.tuning.relaxation,
-                )  # fmt: skip
-                if step % self.tuning.stride == 0:
-                    self.t = self.acceleration.following(before, self.t, scale)
-                    before = self.t.copy()
+        for step in range(1, steps + 1):
+            if progress.out_of_time():
+                return False
+            progress.count_all(operations)
+            reflect(self.t, self.label, self.bound, self.shift, self.v, columns.right, columns.panel)
+            self.inverse.apply(columns)
+            relax(
+                self.t, self.x, self.v, columns.right, columns.panel, columns.answer, self.of_ones, self.rho,
+                self.tuning.relaxation,
+            )  # fmt: skip
+            if step % self.tuning.stride == 0:
+                self.t = self.acceleration.following(before, self.t, scale)
+                before = self.t.copy()
         return True
 
     def _put_right(self, product: Array) -> None:

@@ -15,7 +15,6 @@ from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.hinge.inverses import Columns, FeatureInverse, Inverse, Room
 from polymargin.solvers.hinge.leaps import Standing
 from polymargin.solvers.hinge.splitting_settings import ROUNDING, SplittingSettings, size_of
-from polymargin.threads import large_products
 
 Array = NDArray[np.float64]
 
@@ -67,8 +66,7 @@ class SplittingIterate:
         )
         try:
             self.inverse = self._inverse(begun)
-            with large_products(self.size.entries):
-                is_ready = self.inverse.prepare(progress)
+            is_ready = self.inverse.prepare(progress)
         except scipy.linalg.LinAlgError:
             progress.status = Status.NUMERICAL_ERROR
             return False
@@ -128,8 +126,7 @@ class SplittingIterate:
         if not isinstance(inverse, Inverse) or inverse.is_complete or steps * k < self.tuning.inverted_from * n:
             return True
         progress.count_all(self.tuning.operations_to_complete(self.size))
-        with large_products(self.size.entries):
-            return inverse.complete(progress)
+        return inverse.complete(progress)
 
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""

@@ -7,10 +7,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin._native.skinny import available
-from polymargin.gram import multiply_packed
+from polymargin.gram import multiply_packed, wide_product
 from polymargin.solvers.contract import Progress
-from polymargin.solvers.hinge.inverses import DEFAULTS, Columns, InverseSettings
-from polymargin.threads import AbandonedError, eigh, large_products
+from polymargin.solvers.hinge.inverses import DEFAULTS, Columns, InverseSettings, squares_of
+from polymargin.threads import AbandonedError, eigh
 
 Array = NDArray[np.float64]
 
@@ -31,26 +31,21 @@ class WeightedInverse:
     def prepare(self, progress: Progress) -> bool:
         """Find the eigenvectors; False if there is no time for it."""
         X = self.features
-        with large_products(float(X.shape[0]) * X.shape[1]):
-            squares = X.astype(np.float64, copy=False).T @ X
-            try:
-                values, vectors = eigh(
-                    squares if isinstance(squares, np.ndarray) else squares.toarray(), progress.out_of_time
-                )
-            except AbandonedError:
-                return False
-            kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
-            self.vectors = np.ascontiguousarray(vectors[:, kept])
-            self.rows = np.ascontiguousarray(X @ self.vectors, dtype=np.float32)
+        try:
+            values, vectors = eigh(squares_of(X), progress.out_of_time)
+        except AbandonedError:
+            return False
+        kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
+        self.vectors = np.ascontiguousarray(vectors[:, kept])
+        self.rows = np.ascontiguousarray(wide_product(X, self.vectors), dtype=np.float32)
         self.transposed = np.ascontiguousarray(self.rows.T)
         return not progress.out_of_time()
 
     def weigh(self, diagonal: Array) -> None:
         """Take a diagonal."""
         self.diagonal = diagonal
-        with large_products(float(self.rows.size)):
-            scaled = self.rows / np.sqrt(diagonal).astype(np.float32)[:, None]
-            matrix = (scaled.T @ scaled).astype(np.float64)
+        scaled = self.rows / np.sqrt(diagonal).astype(np.float32)[:, None]
+        matrix = wide_product(scaled.T, scaled).astype(np.float64)
         matrix[np.diag_indices_from(matrix)] += 1.0
         self.within = scipy.linalg.inv(matrix, overwrite_a=True) if len(matrix) else matrix
 

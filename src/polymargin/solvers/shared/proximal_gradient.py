@@ -9,7 +9,7 @@ from polymargin.problems.smoothed_trace import SmoothedTraceProblem
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
 from polymargin.solvers.shared.alternation import has_stalled
 from polymargin.solvers.shared.settings import DEFAULTS, SharedSettings
-from polymargin.threads import heard, large_products
+from polymargin.threads import heard
 
 
 class ProximalGradient:
@@ -38,7 +38,7 @@ class ProximalGradient:
         step = 1.0 / (problem.C * float(largest))  # h'' is at most 1
         Z = np.zeros((problem.A.shape[1], problem.signs.shape[1])) if start is None else start.copy()
         ahead, momentum = Z, 1.0
-        with large_products(problem.A.size), Progress(settings, observer, method=self.name) as progress:
+        with Progress(settings, observer, method=self.name) as progress:
             for iteration in progress:
                 margins = problem.signs * (problem.A @ ahead)
                 moved = shrink(ahead + step * problem.pull(problem.slopes(margins)), step * problem.radius)
