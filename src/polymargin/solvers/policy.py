@@ -497,8 +497,7 @@ class Policy:
         fits = limit is None or predicted <= self.split_share * limit
         if not (fits and (pays or is_due)):
             return None
-        # to fine tolerances others are quicker where it takes long
-        others = self.rates.work(operations_to_solve(n, k, self.kernel_interior)) if state.tol > self.fine else 0.0
+        others = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
         return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, others))
 
     def _work_of_splitting(self, size: SplitSize, tol: float) -> float:
