@@ -132,8 +132,8 @@ class State:
         return int(face.sum()), int(face.any(axis=1).sum())
 
     def free(self) -> tuple[int, int]:
-        """Count the dual variables between their bounds, at the least, and the examples that have any."""
-        if self.start is None or self.problem.losses.shape != "box":
+        """Count the dual variables between their bounds, and the examples that have any; none where not known."""
+        if self.start is None or not self.problem.losses.sees_single_scores:
             return 0, 0
         upper = boxes(self.problem.losses, "The free variables").upper
         free = (self.start.dual > 0.0) & (self.start.dual < upper)
