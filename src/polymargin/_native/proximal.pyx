@@ -26,13 +26,13 @@ def proximal_step(
 
     Returns
     -------
-    loss, slack : float
-        Sum of the losses, and of the losses minus ``<alpha, g>``.
+    loss, slack, price : float
+        Sum of the losses, of the losses minus ``<alpha, g>``, and what straying from the centre costs.
     """
     cdef Py_ssize_t p
     cdef int i, y, j, k = F.shape[1]
     cdef bint simplex = bound.shape[1] == 1
-    cdef double loss = 0.0, slack = 0.0, own, g, a, u, inner, total, best, theta
+    cdef double loss = 0.0, slack = 0.0, price = 0.0, own, g, a, u, inner, total, best, theta
     cdef const double* f
     cdef double* r
     with nogil:
@@ -60,6 +60,8 @@ def proximal_step(
                     alpha[p, j] = a
                     g = f[j] - own + (0.0 if j == y else offset)
                     inner += a * g
+                    if u > 0.0:
+                        price += (a - centre[p, j]) * (a - centre[p, j]) / u
                     r[j] -= a
                 r[y] += u
                 loss += u * best
@@ -81,6 +83,7 @@ def proximal_step(
                     alpha[p, j] = a
                     total += a
                     inner += a * g
+                    price += (a - centre[p, j]) * (a - centre[p, j]) / u
                     if g > 0.0:
                         best += u * g
                     r[j] -= a
@@ -92,4 +95,4 @@ def proximal_step(
                     r[y] += total
                 loss += best
                 slack += best - inner
-    return loss, slack
+    return loss, slack, 0.5 * width * price

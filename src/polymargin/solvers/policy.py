@@ -157,8 +157,8 @@ class Policy:
     pair_passes: float = 200.0
     newton_preconditioners: float = 6.0
     newton_answers: float = 45.0
-    newton_images: tuple[float, float] = (120.0, 160.0)
-    newton_products: tuple[float, float] = (110.0, 40.0)
+    newton_images: tuple[float, float] = (170.0, 160.0)
+    newton_products: tuple[float, float] = (150.0, 40.0)
     newton_rows_per_feature: float = 100.0
     usual: float = 1e-3
     newton_growth: float = 2.0

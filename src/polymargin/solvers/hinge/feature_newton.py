@@ -20,6 +20,7 @@ are ours.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,12 +63,13 @@ class FeatureNewtonSettings:
         damping that sees to that, relative to all bounds over the width. A damping that stays took all but a fifth
         off every step near the solution.
     patience : Newton steps without progress after which only rounding can be left.
-    line_steps, slope_left, least_share : evaluations of one line search, the part of the slope that it may leave,
-        and the part of an interval that it takes off at least.
+    line_steps, slope_left, least_share : evaluations of one line search, the part of the slope that it may leave
+        where the smooth objective is no higher, and the part of an interval that it takes off at least.
     cg_error, cg_limit, cg_many : relative error of Newton's directions, limit of the steps of conjugate gradients,
         and steps from which on the preconditioner is made anew.
     sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
-        feature, and so many more.
+        feature, and so many more. They are drawn by their parts in the squares of features: of rows drawn evenly
+        a feature that few of them have is missing, and there were ten times as many steps.
     answer_calls, image_calls : calls for one answer to scores, and for one image under Newton's matrix, with a
         step of conjugate gradients; two more for every class.
     judged_after : part of the work allotted after which the pace, from a gap of one, must be enough for the rest.
@@ -92,11 +94,11 @@ class FeatureNewtonSettings:
     cg_error: float = 0.1
     cg_limit: int = 200
     cg_many: int = 8
-    sample_per_feature: int = 5
+    sample_per_feature: int = 10
     sample: int = 500
     answer_calls: int = 100
     image_calls: int = 30
-    judged_after: float = 0.5
+    judged_after: float = 0.6
 
     def sampled_rows(self, n_features: int) -> int:
         """Return the rows from which a preconditioner is made, at most."""
@@ -204,6 +206,7 @@ class _SmoothedPoint:
     primal: float
     slack: float
     inexact: float
+    smooth: float
 
     @property
     def gap(self) -> float:
@@ -224,6 +227,7 @@ class _Answer:
     R: Array
     loss: float
     slack: float
+    smooth: float
 
 
 class _Smoothed:
@@ -252,6 +256,14 @@ class _Smoothed:
         self.total_bound = float(self.bound.sum())
         self.centre = losses.resting_dual() if start is None else start.dual
         self.preconditioner: Callable[[Array], Array] | None = None
+
+    @cached_property
+    def shares(self) -> Array:
+        """The parts that rows have in the squares of all features, summed, with the constant as one of them."""
+        squares = self.X.multiply(self.X).tocsr() if sparse.issparse(self.X) else np.square(self.X)
+        totals = np.asarray(squares.sum(axis=0), dtype=np.float64).ravel()
+        shares = squares @ np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
+        return np.asarray(shares, dtype=np.float64).ravel() + 1.0 / max(self.X.shape[0], 1)
 
     def first(self, start: HingePoint | None, tol: float) -> _SmoothedPoint:
         """Return the iterate at zero, or at `start` with the width that takes off a part of its slack."""
@@ -284,11 +296,11 @@ class _Smoothed:
         alpha, free = np.empty_like(self.centre), np.empty(self.centre.shape, dtype=np.uint8)
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt
-        loss, slack = proximal_step(
+        loss, slack, price = proximal_step(
             F, self.example, self.label, self.bound, self.centre, self.losses.offset, self.absolute,
             self.width, alpha, free, R,
         )  # fmt: skip
-        return _Answer(alpha, free, R, loss, slack)
+        return _Answer(alpha, free, R, loss, slack, loss - slack - price)
 
     def iterate(self, W: Array, b: Array, F: Array, answer: _Answer) -> _SmoothedPoint:
         """Measure a primal point and its answer."""
@@ -300,10 +312,13 @@ class _Smoothed:
             # no less than <b, 1'R>, and what balancing the columns may cost the dual
             price = self.losses.offset + float(np.abs(b).max())
             inexact += price * float(np.abs(gradient[-1]).sum())
-        primal = 0.5 * float(np.vdot(W, W)) + answer.loss
-        if self.problem.tilt is not None:
-            primal += float(np.vdot(self.problem.tilt, F))
-        return _SmoothedPoint(W, b, F, answer.alpha, answer.free, gradient, primal, answer.slack, inexact)
+        rest = self.without_losses(0.5 * float(np.vdot(W, W)), F)
+        primal, smooth = rest + answer.loss, rest + answer.smooth
+        return _SmoothedPoint(W, b, F, answer.alpha, answer.free, gradient, primal, answer.slack, inexact, smooth)
+
+    def without_losses(self, half_norm: float, F: Array) -> float:
+        """Return the part of the objectives that the losses have no part in."""
+        return half_norm if self.problem.tilt is None else half_norm + float(np.vdot(self.problem.tilt, F))
 
     def newton_step(self, iterate: _SmoothedPoint) -> _SmoothedPoint:
         """Go along Newton's direction to where the slope has lost most of its size (secants on the derivative)."""
@@ -314,6 +329,7 @@ class _Smoothed:
             float(np.vdot(iterate.W, direction[:-1])),
             float(np.vdot(direction[:-1], direction[:-1])),
         )
+        norm = 0.5 * float(np.vdot(iterate.W, iterate.W))
         low, slope_low, high, slope_high = 0.0, slope, 1.0, 0.0
         length = following = 1.0
         for _ in range(self.tuning.line_steps):
@@ -321,7 +337,12 @@ class _Smoothed:
             F = iterate.F + length * dF
             answer = self.answer(F)
             here = from_norm + length * curvature - float(np.vdot(answer.R, dF))
-            if abs(here) <= self.tuning.slope_left * abs(slope) or (here < 0.0 and length == 1.0):
+            if here < 0.0 and (length == 1.0 or -here <= self.tuning.slope_left * abs(slope)):
+                break
+            half_norm = norm + length * (from_norm + 0.5 * length * curvature)
+            # the slope may rise to little at once, and stay there
+            is_lower = self.without_losses(half_norm, F) + answer.smooth <= iterate.smooth
+            if is_lower and abs(here) <= self.tuning.slope_left * abs(slope):
                 break
             if here > 0.0:
                 high, slope_high = length, here
@@ -367,7 +388,8 @@ class _Curvature:
         n_free = iterate.free.sum(axis=1)
         blocks = np.flatnonzero(n_free > (1 if model.simplex else 0))
         self.model = model
-        self.X: Any = model.single[model.example[blocks]]
+        self.rows = model.example[blocks]
+        self.X: Any = model.single[self.rows]
         self.stored = self.X.nnz if sparse.issparse(self.X) else self.X.size
         self.mask = iterate.free[blocks].astype(np.float32)
         largest_bound = _largest(model.bound)
@@ -445,10 +467,15 @@ class _Curvature:
 
     def _matrix(self, diagonal: Array) -> Array:
         """Return one class's part, from a sample of its rows where they are many."""
-        rows = np.flatnonzero(diagonal)
-        stride = max(1, len(rows) // self.model.tuning.sampled_rows(self.X.shape[1]))
-        rows = rows[::stride]
-        root = np.sqrt(stride * diagonal[rows])[:, None]
+        rows, most = np.flatnonzero(diagonal), self.model.tuning.sampled_rows(self.X.shape[1])
+        weight = diagonal[rows]
+        if len(rows) > most:
+            # a row is drawn as it matters: one that alone has a feature always is
+            matters = weight * self.model.shares[self.rows[rows]]
+            drawn = np.minimum(1.0, most / matters.sum() * matters)
+            taken = np.diff(np.floor(np.cumsum(drawn) + 0.5), prepend=0.0) > 0.0
+            rows, weight = rows[taken], weight[taken] / drawn[taken]
+        root = np.sqrt(weight)[:, None]
         constant = root if self.fit_intercept else np.zeros_like(root)
         scaled = np.hstack([dense(self.X[rows]) * (self.model.largest_entry * root), constant])
         matrix = scaled.T @ scaled
