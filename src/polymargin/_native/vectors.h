@@ -181,6 +181,32 @@ static void aim_of_box(double start, double rate, const double *restrict f, cons
     *before = total;
 }
 
+/* The variables of a box that answer the arguments g_j = start + f_j of its hinges, and which of them are free; their
+ * sum is returned. `sums` grows by the losses, these less <alpha, g>, and the squared ways from the centre over bounds. */
+POLYMARGIN_CLONES
+static double answer_of_box(double start, double rate, const double *restrict f, const double *restrict centre,
+                            const double *restrict upper, double *restrict alpha, unsigned char *restrict free,
+                            double *restrict sums, int k) {
+    double total = 0.0, loss = 0.0, inside = 0.0, strayed = 0.0;
+    for (int j = 0; j < k; j++) {
+        double g = start + f[j], bound = upper[j];
+        double a = centre[j] + rate * bound * g;
+        a = a > 0.0 ? a : 0.0;
+        a = a < bound ? a : bound;
+        double way = a - centre[j];
+        alpha[j] = a;
+        total += a;
+        inside += a * g;
+        loss += bound * (g > 0.0 ? g : 0.0);
+        strayed += way * way / (bound > 0.0 ? bound : 1.0);
+    }
+    for (int j = 0; j < k; j++) free[j] = (alpha[j] > 0.0) & (alpha[j] < upper[j]);
+    sums[0] += loss;
+    sums[1] += loss - inside;
+    sums[2] += strayed;
+    return total;
+}
+
 /* Take the variables of a box where they aim, moved by a shift; `change` becomes what they lose, its sum is returned. */
 POLYMARGIN_CLONES
 static double move_to_aim(double shift, const double *restrict target, const double *restrict upper,

@@ -287,7 +287,9 @@ class _Smoothed:
         """Move the centre to the iterate's dual point, narrow the width and look at the same primal point."""
         aim = self.tuning.enough * tol * max(1.0, abs(iterate.primal))
         self.centre = iterate.alpha
-        self.width *= min(max(self.tuning.narrower, float(np.sqrt(aim / iterate.slack))), self.tuning.hardly)
+        self.width *= min(
+            max(self.tuning.narrower, float(np.sqrt(aim / max(iterate.slack, aim)))), self.tuning.hardly
+        )
         return self.iterate(iterate.W, iterate.b, iterate.F, self.answer(iterate.F))
 
     def answer(self, F: Array) -> _Answer:
