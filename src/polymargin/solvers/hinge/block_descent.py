@@ -194,10 +194,11 @@ class _Best:
         problem = self.problem
         dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
-            scores, intercept = problem.gram.matmul(problem.coefficients(dual)), point.intercept
+            scores, intercept = None, point.intercept
             if problem.fit_intercept and problem.losses.sees_single_scores and problem.tilt is None:
                 # the multipliers come near the best ones long after the scores are right
                 losses = polyhedral(problem.losses, "Block descent")
+                scores = problem.gram.matmul(problem.coefficients(dual))
                 intercept = central_intercept(losses, dual, scores, guess=intercept)
             repaired = HingePoint(dual, intercept)
             certificate = problem.certify(repaired, scores)
@@ -230,7 +231,8 @@ class _Descent:
         self.problem = problem
         self.rng = rng
         self.dual = begin.dual.copy()
-        self.sweep, self.features, self.W = _bind_features(gram.features, problem.coefficients(self.dual))
+        R = problem.coefficients(self.dual)
+        self.sweep, self.features, self.W = _bind_features(gram.features, R)
         squares = gram.diagonal()
         self.tau = tuning.pull * float(squares.mean()) if problem.fit_intercept else 0.0
         # an empty row has no curvature of its own
@@ -238,7 +240,7 @@ class _Descent:
             squares, max(tuning.least_square * float(squares.mean()), np.finfo(np.float64).tiny)
         )
         self.multipliers = begin.intercept.copy()
-        self.shift = self.multipliers + self.tau * problem.coefficients(self.dual).sum(axis=0)
+        self.shift = self.multipliers + self.tau * R.sum(axis=0)
         blocks = len(self.dual)
         self.tables = _tables(losses)
         self.loss, self.slack = np.empty(blocks), np.empty(blocks)
