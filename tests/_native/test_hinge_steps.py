@@ -47,7 +47,7 @@ def test_proximal_step(loss):
     width = 0.8
     alpha, free, R = np.empty((N, K)), np.empty((N, K), dtype=np.uint8), np.zeros((N, K))
     example = np.arange(N, dtype=np.int32)
-    total, slack = proximal_step(
+    total, slack, price = proximal_step(
         F, example, labels, bound, centre, losses.offset, loss == "lee", width, alpha, free, R
     )
     g = losses.margins(F)
@@ -63,6 +63,10 @@ def test_proximal_step(loss):
     np.testing.assert_allclose(R, losses.coefficients(expected), atol=1e-12)
     assert total == pytest.approx(losses.value(F))
     assert slack == pytest.approx(losses.value(F) - np.vdot(expected, g))
+    strayed = np.square(expected - centre)
+    assert price == pytest.approx(
+        0.5 * width * np.divide(strayed, bound, where=bound > 0.0, out=strayed * 0.0).sum()
+    )
 
 
 @pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])

@@ -31,6 +31,10 @@ cdef extern from "vectors.h" nogil:
     double inner(const double *a, const double *b, ptrdiff_t m)
     void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
     double total_change(const double *target, const double *upper, double before, double coupling, int k)
+    void aim_of_box(double start, double rate, const double *f, const double *u, const double *upper,
+                    double *target, double *loss, double *slack, double *before, int k)
+    double move_to_aim(double shift, const double *target, const double *upper, double *u, double *change,
+                       double *size, int k)
 
 cdef enum:
     LONGEST_REST = 16
@@ -53,32 +57,15 @@ cdef int _move_box(
     double* target, double* loss, double* slack, int k
 ) noexcept nogil:
     """Maximise over one box; `change` becomes the change of R (up to a common term if centred)."""
-    cdef double before = 0.0, S, total = 0.0, primal = 0.0, gap = 0.0, g, own = 0.0, u_new
-    cdef int j, changed = 0
-    if not rules.centred:
-        own = f[label]
-    for j in range(k):
-        change[j] = 0.0
-        g = rules.offset + f[j] - own
-        target[j] = u[j] + g / q
-        before += u[j]
-        if g > 0.0:
-            primal += upper[j] * g
-        gap -= u[j] * g
-    loss[0] = primal
-    slack[0] = primal + gap
+    cdef double before, S, total, size, own = 0.0 if rules.centred else f[label]
+    aim_of_box(rules.offset - own, 1.0 / q, f, u, upper, target, loss, slack, &before, k)
     S = total_change(target, upper, before, rules.coupling, k)
-    for j in range(k):
-        u_new = target[j] + rules.coupling * S
-        u_new = 0.0 if u_new <= 0.0 else (upper[j] if u_new >= upper[j] else u_new)
-        if u_new != u[j]:
-            changed = 1
-            total += u_new - u[j]
-            change[j] = u[j] - u_new
-            u[j] = u_new
-    if changed and not rules.centred:
-        change[label] += total
-    return changed
+    total = move_to_aim(rules.coupling * S, target, upper, u, change, &size, k)
+    if size == 0.0:
+        return 0
+    if not rules.centred:
+        change[label] -= total
+    return 1
 
 
 cdef int _move_simplex(

@@ -12,6 +12,8 @@ from libc.string cimport memset
 
 cdef extern from "vectors.h" nogil:
     double simplex_threshold(const double *target, double weight, int k)
+    double answer_of_box(double start, double rate, const double *f, const double *centre, const double *upper,
+                         double *alpha, unsigned char *free, double *sums, int k)
 
 
 def proximal_step(
@@ -26,13 +28,14 @@ def proximal_step(
 
     Returns
     -------
-    loss, slack : float
-        Sum of the losses, and of the losses minus ``<alpha, g>``.
+    loss, slack, price : float
+        Sum of the losses, of the losses minus ``<alpha, g>``, and what straying from the centre costs.
     """
     cdef Py_ssize_t p
     cdef int i, y, j, k = F.shape[1]
     cdef bint simplex = bound.shape[1] == 1
-    cdef double loss = 0.0, slack = 0.0, own, g, a, u, inner, total, best, theta
+    cdef double loss = 0.0, slack = 0.0, price = 0.0, own, g, a, u, inner, total, best, theta
+    cdef double[3] sums = [0.0, 0.0, 0.0]
     cdef const double* f
     cdef double* r
     with nogil:
@@ -41,10 +44,10 @@ def proximal_step(
             y = label[p]
             f = &F[i, 0]
             r = &R[i, 0]
-            memset(&free[p, 0], 0, k)
             own = 0.0 if absolute else f[y]
             total = inner = best = 0.0
             if simplex:
+                memset(&free[p, 0], 0, k)
                 u = bound[p, 0]
                 for j in range(k):
                     g = f[j] - own + (0.0 if j == y else offset)
@@ -60,36 +63,21 @@ def proximal_step(
                     alpha[p, j] = a
                     g = f[j] - own + (0.0 if j == y else offset)
                     inner += a * g
+                    if u > 0.0:
+                        price += (a - centre[p, j]) * (a - centre[p, j]) / u
                     r[j] -= a
                 r[y] += u
                 loss += u * best
                 slack += u * best - inner
             else:
+                total = answer_of_box(offset - own, 1.0 / width, f, &centre[p, 0], &bound[p, 0], &alpha[p, 0],
+                                      &free[p, 0], sums, k)
+                inner = total / k if absolute else 0.0
                 for j in range(k):
-                    u = bound[p, j]
-                    if u == 0.0:
-                        alpha[p, j] = 0.0
-                        continue
-                    g = f[j] - own + offset
-                    a = centre[p, j] + u * g / width
-                    if a <= 0.0:
-                        a = 0.0
-                    elif a >= u:
-                        a = u
-                    else:
-                        free[p, j] = 1
-                    alpha[p, j] = a
-                    total += a
-                    inner += a * g
-                    if g > 0.0:
-                        best += u * g
-                    r[j] -= a
-                if absolute:
-                    total /= k
-                    for j in range(k):
-                        r[j] += total
-                else:
+                    r[j] += inner - alpha[p, j]
+                if not absolute:
                     r[y] += total
-                loss += best
-                slack += best - inner
-    return loss, slack
+    loss += sums[0]
+    slack += sums[1]
+    price += sums[2]
+    return loss, slack, 0.5 * width * price

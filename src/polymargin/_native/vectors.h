@@ -124,23 +124,31 @@ static void shorten(double *restrict distance, const double *restrict rest, doub
     }
 }
 
+/* The sum of targets, moved by a shift, between zero and their upper bounds, and how many are strictly between,
+ * without branches: the processor would foretell none of them. */
+static inline double clipped_sum(const double *restrict target, const double *restrict upper, double shift, int k,
+                          double *n_free) {
+    double total = 0.0, free = 0.0;
+    for (int j = 0; j < k; j++) {
+        double u = target[j] + shift, bound = upper[j];
+        double inside = u > 0.0 ? u : 0.0;
+        inside = inside < bound ? inside : bound;
+        total += inside;
+        free += (u > 0.0 ? 1.0 : 0.0) * (u < bound ? 1.0 : 0.0);
+    }
+    *n_free = free;
+    return total;
+}
+
 /* Solve S = sum_j clip(target_j + coupling S, 0, upper_j) - before, of a negative or a small coupling, by safeguarded
  * Newton steps: the right side minus S is piecewise linear and falls, so they end once they have found the piece. */
+POLYMARGIN_CLONES
 static double total_change(const double *restrict target, const double *restrict upper, double before,
                            double coupling, int k) {
     double S = 0.0, low = -1e300, high = 1e300;
     for (int turn = 0; turn < 100; turn++) {
-        double value = -before - S, slope = -1.0;
-        for (int j = 0; j < k; j++) {
-            double u = target[j] + coupling * S;
-            if (u <= 0.0) continue;
-            if (u >= upper[j]) {
-                value += upper[j];
-            } else {
-                value += u;
-                slope += coupling;
-            }
-        }
+        double n_free, value = clipped_sum(target, upper, coupling * S, k, &n_free) - before - S;
+        double slope = coupling * n_free - 1.0;
         if (value > 0.0) low = S;
         else if (value < 0.0) high = S;
         else return S;
@@ -153,6 +161,69 @@ static double total_change(const double *restrict target, const double *restrict
         S = following;
     }
     return S;
+}
+
+/* The loss at the arguments g_j = offset + f_j - own of a box's hinges, its slack, and where its variables aim. */
+POLYMARGIN_CLONES
+static void aim_of_box(double start, double rate, const double *restrict f, const double *restrict u,
+                       const double *restrict upper, double *restrict target, double *loss, double *slack,
+                       double *before, int k) {
+    double primal = 0.0, inside = 0.0, total = 0.0;
+    for (int j = 0; j < k; j++) {
+        double g = start + f[j], a = u[j];
+        target[j] = a + rate * g;
+        total += a;
+        primal += upper[j] * (g > 0.0 ? g : 0.0);
+        inside += a * g;
+    }
+    *loss = primal;
+    *slack = primal - inside;
+    *before = total;
+}
+
+/* The variables of a box that answer the arguments g_j = start + f_j of its hinges, and which of them are free; their
+ * sum is returned. `sums` grows by the losses, these less <alpha, g>, and the squared ways from the centre over bounds. */
+POLYMARGIN_CLONES
+static double answer_of_box(double start, double rate, const double *restrict f, const double *restrict centre,
+                            const double *restrict upper, double *restrict alpha, unsigned char *restrict free,
+                            double *restrict sums, int k) {
+    double total = 0.0, loss = 0.0, inside = 0.0, strayed = 0.0;
+    for (int j = 0; j < k; j++) {
+        double g = start + f[j], bound = upper[j];
+        double a = centre[j] + rate * bound * g;
+        a = a > 0.0 ? a : 0.0;
+        a = a < bound ? a : bound;
+        double way = a - centre[j];
+        alpha[j] = a;
+        total += a;
+        inside += a * g;
+        loss += bound * (g > 0.0 ? g : 0.0);
+        strayed += way * way / (bound > 0.0 ? bound : 1.0);
+    }
+    for (int j = 0; j < k; j++) free[j] = (alpha[j] > 0.0) & (alpha[j] < upper[j]);
+    sums[0] += loss;
+    sums[1] += loss - inside;
+    sums[2] += strayed;
+    return total;
+}
+
+/* Take the variables of a box where they aim, moved by a shift; `change` becomes what they lose, its sum is returned. */
+POLYMARGIN_CLONES
+static double move_to_aim(double shift, const double *restrict target, const double *restrict upper,
+                          double *restrict u, double *restrict change, double *size, int k) {
+    double total = 0.0, moved = 0.0;
+    for (int j = 0; j < k; j++) {
+        double there = target[j] + shift, bound = upper[j];
+        there = there > 0.0 ? there : 0.0;
+        there = there < bound ? there : bound;
+        double lost = u[j] - there;
+        change[j] = lost;
+        u[j] = there;
+        total += lost;
+        moved += fabs(lost);
+    }
+    *size = moved;
+    return total;
 }
 
 #endif

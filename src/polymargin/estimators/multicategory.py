@@ -287,8 +287,9 @@ class MulticategorySVC(KernelClassifier):
         if isinstance(data, PartitionedSet):
             return self._fit_partitions(data, kernel, nystroem, settings)
         data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
-        check_given(self.loss, data.labels, self.C * data.example_costs)
-        losses = hinge_losses(self.loss, data.labels, self.C * data.example_costs)
+        weighted_costs = self.C * data.example_costs
+        check_given(self.loss, data.labels, weighted_costs)
+        losses = hinge_losses(self.loss, data.labels, weighted_costs)
         gram = self._gram(kernel, data.X, nystroem, settings.until)
         problem = HingeProblem(gram, losses, self.fit_intercept)
         solver = "auto" if settings.is_over else self.solver  # none will begin, and there may be no whole matrix
@@ -390,10 +391,12 @@ class MulticategorySVC(KernelClassifier):
         point: HingePoint,
     ) -> None:
         """Keep what scoring needs of a solution, and what the leave-one-out criteria need."""
-        support = self._store(data, kernel, nystroem, problem.model(point))
+        model = problem.model(point)
+        support = self._store(data, kernel, nystroem, model)
         self.intercept_ = point.intercept
-        of_dual = problem.coefficients(point.dual)[support]
-        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows), of_dual)
+        of_dual = (model if point.primal is None else problem.coefficients(point.dual))[support]
+        costs = data.weights[support, None] * data.unweighted_costs[support]
+        self._fit_record = FitRecord(data.labels[support], costs, len(data.rows), of_dual)
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
         """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""

@@ -284,17 +284,26 @@ class Progress:
     def is_hopeless(self) -> bool:
         """Tell whether what is still to do, at the pace of late, is too large a part of the work allotted.
 
-        What was done already is no reason to go on, nor one to stop. The pace is that of primal minus dual in the
-        second half of the way so far: relative to a primal that is still large, the gap hardly changes.
+        What was done already is no reason to go on, nor one to stop.
         """
         limit, last = self.settings.work, self.history[-1]
         if limit is None or last.work < self.settings.judged_after * limit or last.gap <= self.settings.tol:
             return False
+        return self.settings.hopeless * limit < self.work_to_go()
+
+    def work_to_go(self) -> float:
+        """Return the work to the tolerance at the pace of late; infinite without any.
+
+        The pace is that of primal minus dual in the second half of the way so far: relative to a primal that is
+        still large, the gap hardly changes.
+        """
+        last = self.history[-1]
         before = self.history[bisect_left(self.history, 0.5 * last.work, key=lambda record: record.work)]
         between, earlier = last.primal - last.dual, before.primal - before.dual
-        pace = math.log(earlier / between) / (last.work - before.work) if earlier > between > 0.0 else 0.0
-        aim = self.settings.tol * max(1.0, abs(last.dual))
-        return pace * self.settings.hopeless * limit < math.log(between / aim)
+        if not earlier > between > 0.0:
+            return math.inf
+        nats = math.log(between / (self.settings.tol * max(1.0, abs(last.dual))))
+        return nats * (last.work - before.work) / math.log(earlier / between)
 
     def finish(self, point: Point, certificate: Certificate) -> Solution[Point]:
         """Wrap up: a certificate within the tolerance is what makes a solution SOLVED."""

@@ -97,6 +97,8 @@ class Policy:
         Newton method makes on its way to a gap of 1e-3, scores that it answers, images under Newton's matrix, and
         these in images of all rows, of which few are free in the end; the last two for losses that see single
         scores and for others.
+    newton_rows_per_feature : rows per feature below which it takes the more: where few rows have a feature, every
+        one of them that meets a bound stops a step.
     usual, newton_growth, interior_growth : the gap of 1e-3 that predictions are made for, and the powers of the
         digits asked for, over those of that gap, by which the work of this method and of the interior point on
         features grows.
@@ -153,10 +155,11 @@ class Policy:
     descent_share: tuple[float, float] = (0.6, 1.0)
     working_set_passes: tuple[float, float] = (30.0, 8.0)
     pair_passes: float = 200.0
-    newton_preconditioners: float = 15.0
-    newton_answers: float = 50.0
-    newton_images: tuple[float, float] = (500.0, 1200.0)
-    newton_products: tuple[float, float] = (400.0, 80.0)
+    newton_preconditioners: float = 6.0
+    newton_answers: float = 45.0
+    newton_images: tuple[float, float] = (170.0, 160.0)
+    newton_products: tuple[float, float] = (150.0, 40.0)
+    newton_rows_per_feature: float = 100.0
     usual: float = 1e-3
     newton_growth: float = 2.0
     interior_growth: float = 0.5
@@ -287,7 +290,9 @@ class Policy:
         predicted = calls + self.descent_sweeps * epoch
         if others and (predicted < rival or not self._is_small(problem)):
             share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
-            yield Stage(BlockDescent(tuning=tuning), predicted, share * rival)
+            # what begins where the descent ends has the less to do; others begin anew
+            goes_on = bool(others) and others[0].method.name == FeatureNewton.name
+            yield Stage(BlockDescent(tuning=tuning, rival=rival if goes_on else inf), predicted, share * rival)
 
     def _work_on_matrix(self, problem: HingeProblem, tol: float) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
@@ -347,12 +352,13 @@ class Policy:
         rows = min(n, tuning.sampled_rows(p))
         of_no_rows = work(operations_of_image(0.0, 0, p, k, tuning))
         of_all_rows = work(operations_of_image(_stored(problem), n, p, k, tuning)) - of_no_rows
-        return (
+        total = (
             self.newton_preconditioners * work(operations_of_preconditioner(rows, p, k))
             + self.newton_answers * work(operations_of_answer(n * k, tuning))
             + self.newton_images[kind] * of_no_rows
             + self.newton_products[kind] * of_all_rows
         )
+        return total * max(1.0, self.newton_rows_per_feature * p / n)
 
     def _stage(self, method: Solver, work: float) -> Stage:
         """Return a method with its budget; what the decomposition takes is not known well enough for patience."""

@@ -15,6 +15,7 @@ from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, 
 from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced, feasible
+from polymargin.solvers.hinge.intercept import central_intercept
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class DescentSettings:
         single scores and for others.
     entry_cost, row_cost : of a product of a stored entry of a sparse row, and of an entry of a dense one, which is
         at hand.
+    judged_after, tail : part of a rival's work after which the pace is compared with it; how often what the pace
+        promises the descent takes: it becomes slower.
+    least_way, near : part of a rival's work that it takes however near it begins; the largest tolerance that
+        counts as a way to go.
+    clear : certified gap below which a point is better than zero, which is then not looked at.
     """
 
     burst: float = 2e8
@@ -53,6 +59,11 @@ class DescentSettings:
     step_cost: tuple[float, float] = (15.0, 7.0)
     entry_cost: float = 0.18
     row_cost: float = 0.4
+    judged_after: float = 0.05
+    tail: float = 4.0
+    least_way: float = 0.15
+    near: float = 0.5
+    clear: float = 0.5
 
 
 DEFAULTS = DescentSettings()
@@ -98,12 +109,16 @@ class BlockDescent:
     seed : int, default=0
         Seed of the random order.
     tuning : DescentSettings
+    rival : float, default=inf
+        Work that a method takes from a gap of one to the tolerance, and the less of it the nearer it begins: the
+        descent is left as soon as it would take longer.
     """
 
     name: ClassVar[str] = "block_descent"
 
     seed: int = 0
     tuning: DescentSettings = DEFAULTS
+    rival: float = np.inf
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -121,7 +136,7 @@ class BlockDescent:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
         begin = _beginning(problem, start)
         descent = _Descent(problem, begin, np.random.default_rng(self.seed), self.tuning)
-        best = _Best(problem, begin, settings.tol)
+        best = _Best(problem, begin, settings.tol, self.tuning.clear if start is None else 0.0)
         next_certificate = smallest = np.inf
         newest = 0
         with Progress(settings, observer, method=self.name) as progress:
@@ -132,7 +147,8 @@ class BlockDescent:
                 gap = (primal - dual) / max(1.0, abs(primal))
                 if gap < self.tuning.gain * smallest:
                     smallest, newest = gap, epoch
-                elif epoch - newest > self.tuning.patience or progress.is_hopeless():
+                is_idle = epoch - newest > self.tuning.patience
+                if is_idle or (epoch > newest and progress.is_hopeless()) or self._is_slower(progress):
                     progress.status = Status.STALLED
                     best.offer(descent.point())
                     break
@@ -149,12 +165,20 @@ class BlockDescent:
                 best.offer(descent.point())
             return progress.finish(best.point, best.certificate)
 
+    def _is_slower(self, progress: Progress) -> bool:
+        """Tell whether a rival that goes on from here would come to the tolerance sooner."""
+        tuning, last, tol = self.tuning, progress.history[-1], progress.settings.tol
+        if last.gap <= tol or last.work < tuning.judged_after * self.rival:
+            return False
+        way = np.log(min(last.gap, 1.0) / tol) / np.log(1.0 / min(tol, tuning.near))
+        return tuning.tail * progress.work_to_go() > self.rival * max(way, tuning.least_way)
+
 
 class _Best:
     """The point of smallest certified gap so far; the first is that to begin with, where it is looked at."""
 
-    def __init__(self, problem: HingeProblem, begin: HingePoint, tol: float):
-        self.problem, self.tol = problem, tol
+    def __init__(self, problem: HingeProblem, begin: HingePoint, tol: float, clear: float):
+        self.problem, self.tol, self.clear = problem, tol, clear
         self.point = begin
         self._certificate: Certificate | None = None
 
@@ -167,11 +191,20 @@ class _Best:
 
     def offer(self, point: HingePoint) -> Certificate:
         """Repair and certify `point`, and keep it if it is the best."""
-        dual = balanced(self.problem, point.dual) if self.problem.fit_intercept else point.dual
+        problem = self.problem
+        dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
-            repaired = HingePoint(dual, point.intercept)
-            certificate = self.problem.certify(repaired)
-            if certificate.within(self.tol) or certificate.gap < self.certificate.gap:
+            scores, intercept = None, point.intercept
+            if problem.fit_intercept and problem.losses.sees_single_scores and problem.tilt is None:
+                # the multipliers come near the best ones long after the scores are right
+                losses = polyhedral(problem.losses, "Block descent")
+                scores = problem.gram.matmul(problem.coefficients(dual))
+                intercept = central_intercept(losses, dual, scores, guess=intercept)
+            repaired = HingePoint(dual, intercept)
+            certificate = problem.certify(repaired, scores)
+            # zero is looked at only where it may be better
+            is_clear = certificate.gap < self.clear and self._certificate is None
+            if certificate.within(self.tol) or is_clear or certificate.gap < self.certificate.gap:
                 self.point, self._certificate = repaired, certificate
         return self.certificate
 
@@ -198,7 +231,8 @@ class _Descent:
         self.problem = problem
         self.rng = rng
         self.dual = begin.dual.copy()
-        self.sweep, self.features, self.W = _bind_features(gram.features, problem.coefficients(self.dual))
+        R = problem.coefficients(self.dual)
+        self.sweep, self.features, self.W = _bind_features(gram.features, R)
         squares = gram.diagonal()
         self.tau = tuning.pull * float(squares.mean()) if problem.fit_intercept else 0.0
         # an empty row has no curvature of its own
@@ -206,7 +240,7 @@ class _Descent:
             squares, max(tuning.least_square * float(squares.mean()), np.finfo(np.float64).tiny)
         )
         self.multipliers = begin.intercept.copy()
-        self.shift = self.multipliers + self.tau * problem.coefficients(self.dual).sum(axis=0)
+        self.shift = self.multipliers + self.tau * R.sum(axis=0)
         blocks = len(self.dual)
         self.tables = _tables(losses)
         self.loss, self.slack = np.empty(blocks), np.empty(blocks)

@@ -20,12 +20,13 @@ are ours.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.linalg.blas import dtrsv
 
 from polymargin._native.proximal import proximal_step
@@ -49,41 +50,54 @@ class FeatureNewtonSettings:
     Attributes
     ----------
     first_width : in units of the margin: wide enough that every example is free at first.
-    narrower : factor of the width from one centre to the next.
+    first_slack, first_narrower, narrowest : near a start the width is made narrower by a factor until the slack is
+        no more than this part of what it was; and the part of the first width that is left in any case.
+    narrower, hardly : least and largest factor of the width from one centre to the next; between them what makes
+        the slack small enough, as it goes by the square of the width.
+    enough : part of the tolerance at which the slack is small enough.
     inexact : part of the slack up to which the smooth problem need not be solved more exactly.
     exactness, tighter : the same once the gap is small enough, for then W is given up for the dual point's own
         weights X'R; and the factor by which it becomes smaller where that does not suffice.
-    damping : of an intercept without curvature, relative to all bounds over the width.
+    reach, damping : margins that the intercept may go in a step, about, where it has no curvature, and the least
+        damping that sees to that, relative to all bounds over the width. A damping that stays took all but a fifth
+        off every step near the solution.
     patience : Newton steps without progress after which only rounding can be left.
-    line_steps, slope_left, least_share : evaluations of one line search, the part of the slope that it may leave,
-        and the part of an interval that it takes off at least.
+    line_steps, slope_left, least_share : evaluations of one line search, the part of the slope that it may leave
+        where the smooth objective is no higher, and the part of an interval that it takes off at least.
     cg_error, cg_limit, cg_many : relative error of Newton's directions, limit of the steps of conjugate gradients,
         and steps from which on the preconditioner is made anew.
     sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
-        feature, and so many more.
+        feature, and so many more. They are drawn by their parts in the squares of features: of rows drawn evenly
+        a feature that few of them have is missing, and there were ten times as many steps.
     answer_calls, image_calls : calls for one answer to scores, and for one image under Newton's matrix, with a
         step of conjugate gradients; two more for every class.
     judged_after : part of the work allotted after which the pace, from a gap of one, must be enough for the rest.
     """
 
     first_width: float = 4.0
+    first_slack: float = 0.8
+    first_narrower: float = 0.5
+    narrowest: float = 1e-6
     narrower: float = 0.25
+    hardly: float = 0.5
+    enough: float = 0.6
     inexact: float = 0.3
-    exactness: float = 3e-3
+    exactness: float = 0.1
     tighter: float = 0.03
-    damping: float = 1e-3
+    reach: float = 3.0
+    damping: float = 1e-9
     patience: int = 60
     line_steps: int = 20
     slope_left: float = 0.3
     least_share: float = 0.1
-    cg_error: float = 0.05
+    cg_error: float = 0.1
     cg_limit: int = 200
     cg_many: int = 8
-    sample_per_feature: int = 5
+    sample_per_feature: int = 10
     sample: int = 500
     answer_calls: int = 100
     image_calls: int = 30
-    judged_after: float = 0.2
+    judged_after: float = 0.6
 
     def sampled_rows(self, n_features: int) -> int:
         """Return the rows from which a preconditioner is made, at most."""
@@ -143,7 +157,7 @@ class FeatureNewton:
         tuning = self.tuning
         with Progress(settings, observer, method=self.name) as progress:
             model = _Smoothed(problem, progress, start, tuning)
-            iterate = best = model.first(start)
+            iterate = best = model.first(start, settings.tol)
             newest, exactness = 0, tuning.exactness
             for iteration in progress:
                 progress.record(iterate.primal, iterate.primal - iterate.gap)
@@ -153,7 +167,8 @@ class FeatureNewton:
                     progress.status = Status.STALLED
                     break
                 if iterate.relative_gap > settings.tol:
-                    narrow = iterate.inexact <= tuning.inexact * iterate.slack
+                    aim = tuning.enough * settings.tol * max(1.0, abs(iterate.primal))
+                    narrow = iterate.slack > aim and iterate.inexact <= tuning.inexact * iterate.slack
                 elif narrow := iterate.inexact <= exactness * iterate.slack:
                     point, certificate = model.certified(iterate)
                     if certificate.within(settings.tol):
@@ -161,7 +176,7 @@ class FeatureNewton:
                     exactness *= tuning.tighter
                     narrow = exactness < 1e-12
                 if narrow:
-                    iterate, exactness = model.narrow(iterate), tuning.exactness
+                    iterate, exactness = model.narrow(iterate, settings.tol), tuning.exactness
                 iterate = model.newton_step(iterate)
             return progress.finish(*model.certified(best))
 
@@ -189,6 +204,7 @@ class _SmoothedPoint:
     primal: float
     slack: float
     inexact: float
+    smooth: float
 
     @property
     def gap(self) -> float:
@@ -209,6 +225,7 @@ class _Answer:
     R: Array
     loss: float
     slack: float
+    smooth: float
 
 
 class _Smoothed:
@@ -234,24 +251,43 @@ class _Smoothed:
         self.simplex, self.absolute = tables.simplex, tables.centred
         self.example, self.label, self.bound = tables.example, tables.label, tables.bound
         self.width = tuning.first_width * losses.offset
-        self.damping = tuning.damping * float(self.bound.sum()) / self.width
+        self.total_bound = float(self.bound.sum())
         self.centre = losses.resting_dual() if start is None else start.dual
         self.preconditioner: Callable[[Array], Array] | None = None
 
-    def first(self, start: HingePoint | None) -> _SmoothedPoint:
-        """Return the iterate at zero, or at `start`."""
+    @cached_property
+    def shares(self) -> Array:
+        """The parts that rows have in the squares of all features, summed, with the constant as one of them."""
+        squares = self.X.multiply(self.X).tocsr() if sparse.issparse(self.X) else np.square(self.X)
+        totals = np.asarray(squares.sum(axis=0), dtype=np.float64).ravel()
+        shares = squares @ np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
+        return np.asarray(shares, dtype=np.float64).ravel() + 1.0 / max(self.X.shape[0], 1)
+
+    def first(self, start: HingePoint | None, tol: float) -> _SmoothedPoint:
+        """Return the iterate at zero, or at `start` with the width that takes off a part of its slack."""
         W, b = np.zeros((self.X.shape[1], self.k)), np.zeros(self.k)
         if start is not None:
             R = self.problem.coefficients(start.dual)
             W = np.asarray(self.X.T @ R)
             b = start.intercept
         F = np.asarray(self.X @ W) + b
-        return self.iterate(W, b, F, self.answer(F))
+        answer = first = self.answer(F)
+        if start is not None:
+            norm, tuning = 0.5 * float(np.vdot(W, W)), self.tuning
+            aim = max(tuning.first_slack * first.slack, tuning.enough * tol * (norm + first.loss))
+            narrowest = tuning.narrowest * self.width
+            while answer.slack > aim and self.width > narrowest:
+                self.width *= tuning.first_narrower
+                answer = self.answer(F)
+        return self.iterate(W, b, F, answer)
 
-    def narrow(self, iterate: _SmoothedPoint) -> _SmoothedPoint:
+    def narrow(self, iterate: _SmoothedPoint, tol: float) -> _SmoothedPoint:
         """Move the centre to the iterate's dual point, narrow the width and look at the same primal point."""
+        aim = self.tuning.enough * tol * max(1.0, abs(iterate.primal))
         self.centre = iterate.alpha
-        self.width *= self.tuning.narrower
+        self.width *= min(
+            max(self.tuning.narrower, float(np.sqrt(aim / max(iterate.slack, aim)))), self.tuning.hardly
+        )
         return self.iterate(iterate.W, iterate.b, iterate.F, self.answer(iterate.F))
 
     def answer(self, F: Array) -> _Answer:
@@ -260,11 +296,11 @@ class _Smoothed:
         alpha, free = np.empty_like(self.centre), np.empty(self.centre.shape, dtype=np.uint8)
         tilt = self.problem.tilt
         R = np.zeros_like(F) if tilt is None else -tilt
-        loss, slack = proximal_step(
+        loss, slack, price = proximal_step(
             F, self.example, self.label, self.bound, self.centre, self.losses.offset, self.absolute,
             self.width, alpha, free, R,
         )  # fmt: skip
-        return _Answer(alpha, free, R, loss, slack)
+        return _Answer(alpha, free, R, loss, slack, loss - slack - price)
 
     def iterate(self, W: Array, b: Array, F: Array, answer: _Answer) -> _SmoothedPoint:
         """Measure a primal point and its answer."""
@@ -276,10 +312,13 @@ class _Smoothed:
             # no less than <b, 1'R>, and what balancing the columns may cost the dual
             price = self.losses.offset + float(np.abs(b).max())
             inexact += price * float(np.abs(gradient[-1]).sum())
-        primal = 0.5 * float(np.vdot(W, W)) + answer.loss
-        if self.problem.tilt is not None:
-            primal += float(np.vdot(self.problem.tilt, F))
-        return _SmoothedPoint(W, b, F, answer.alpha, answer.free, gradient, primal, answer.slack, inexact)
+        rest = self.without_losses(0.5 * float(np.vdot(W, W)), F)
+        primal, smooth = rest + answer.loss, rest + answer.smooth
+        return _SmoothedPoint(W, b, F, answer.alpha, answer.free, gradient, primal, answer.slack, inexact, smooth)
+
+    def without_losses(self, half_norm: float, F: Array) -> float:
+        """Return the part of the objectives that the losses have no part in."""
+        return half_norm if self.problem.tilt is None else half_norm + float(np.vdot(self.problem.tilt, F))
 
     def newton_step(self, iterate: _SmoothedPoint) -> _SmoothedPoint:
         """Go along Newton's direction to where the slope has lost most of its size (secants on the derivative)."""
@@ -290,6 +329,7 @@ class _Smoothed:
             float(np.vdot(iterate.W, direction[:-1])),
             float(np.vdot(direction[:-1], direction[:-1])),
         )
+        norm = 0.5 * float(np.vdot(iterate.W, iterate.W))
         low, slope_low, high, slope_high = 0.0, slope, 1.0, 0.0
         length = following = 1.0
         for _ in range(self.tuning.line_steps):
@@ -297,7 +337,12 @@ class _Smoothed:
             F = iterate.F + length * dF
             answer = self.answer(F)
             here = from_norm + length * curvature - float(np.vdot(answer.R, dF))
-            if abs(here) <= self.tuning.slope_left * abs(slope) or (here < 0.0 and length == 1.0):
+            if here < 0.0 and (length == 1.0 or -here <= self.tuning.slope_left * abs(slope)):
+                break
+            half_norm = norm + length * (from_norm + 0.5 * length * curvature)
+            # the slope may rise to little at once, and stay there
+            is_lower = self.without_losses(half_norm, F) + answer.smooth <= iterate.smooth
+            if is_lower and abs(here) <= self.tuning.slope_left * abs(slope):
                 break
             if here > 0.0:
                 high, slope_high = length, here
@@ -343,7 +388,8 @@ class _Curvature:
         n_free = iterate.free.sum(axis=1)
         blocks = np.flatnonzero(n_free > (1 if model.simplex else 0))
         self.model = model
-        self.X: Any = model.single[model.example[blocks]]
+        self.rows = model.example[blocks]
+        self.X: Any = model.single[self.rows]
         self.stored = self.X.nnz if sparse.issparse(self.X) else self.X.size
         self.mask = iterate.free[blocks].astype(np.float32)
         largest_bound = _largest(model.bound)
@@ -352,8 +398,14 @@ class _Curvature:
         self.own = np.arange(len(blocks)), model.label[blocks]
         self.n_free = n_free[blocks, None].astype(np.float32)
         self.fit_intercept = model.problem.fit_intercept
-        # where nothing is free the intercept has no curvature: damping keeps its steps within some margins
-        self.floor = model.damping if self.fit_intercept else 1.0
+        # where nothing is free the intercept has no curvature: damping keeps its steps within some margins, and
+        # vanishes with what they are to mend
+        pull = float(np.abs(iterate.gradient[-1]).max())
+        least, far = (
+            model.tuning.damping * model.total_bound / model.width,
+            model.tuning.reach * model.losses.offset,
+        )
+        self.floor = max(least, pull / far) if self.fit_intercept else 1.0
 
     def product(self, V: Array) -> Array:
         """Multiply by `V` (p + 1, k)."""
@@ -379,7 +431,8 @@ class _Curvature:
             return self.weight * (F - mean)
         if self.model.absolute:
             pull = self.weight * F
-            return pull - pull.mean(axis=1, keepdims=True)
+            pull -= pull @ np.full((pull.shape[1], 1), 1.0 / pull.shape[1], dtype=pull.dtype)
+            return pull
         pull = self.weight * (F - F[self.own][:, None])
         pull[self.own] -= pull.sum(axis=1)
         return pull
@@ -397,10 +450,13 @@ class _Curvature:
         return diagonals
 
     def preconditioner(self) -> Callable[[Array], Array]:
-        """Return a solver with the matrix's class-by-class part."""
+        """Return a solver with the matrix's class-by-class part: where hinges see single scores, all of it."""
         k = self.model.k
-        diagonals = self.scale * self._diagonals().astype(np.float64)
-        factors = [self._factor(diagonals[:, j]) for j in range(k)]
+        diagonals = self.scale * (self.weight if self.model.absolute else self._diagonals()).astype(np.float64)
+        matrices = (self._matrix(diagonals[:, j]) for j in range(k))
+        if self.model.absolute:
+            return _tied(np.array([_inverse(matrix) for matrix in matrices]))
+        factors = [np.asfortranarray(cholesky(matrix, lower=True, check_finite=False)) for matrix in matrices]
 
         def solve(V: Array) -> Array:
             half = (dtrsv(factor, column, lower=1) for factor, column in zip(factors, V.T, strict=True))
@@ -409,18 +465,40 @@ class _Curvature:
 
         return solve
 
-    def _factor(self, diagonal: Array) -> Array:
-        """Factor one class's part, from a sample of its rows where they are many."""
-        rows = np.flatnonzero(diagonal)
-        stride = max(1, len(rows) // self.model.tuning.sampled_rows(self.X.shape[1]))
-        rows = rows[::stride]
-        root = np.sqrt(stride * diagonal[rows])[:, None]
+    def _matrix(self, diagonal: Array) -> Array:
+        """Return one class's part, from a sample of its rows where they are many."""
+        rows, most = np.flatnonzero(diagonal), self.model.tuning.sampled_rows(self.X.shape[1])
+        weight = diagonal[rows]
+        if len(rows) > most:
+            # a row is drawn as it matters: one that alone has a feature always is
+            matters = weight * self.model.shares[self.rows[rows]]
+            drawn = np.minimum(1.0, most / matters.sum() * matters)
+            taken = np.diff(np.floor(np.cumsum(drawn) + 0.5), prepend=0.0) > 0.0
+            rows, weight = rows[taken], weight[taken] / drawn[taken]
+        root = np.sqrt(weight)[:, None]
         constant = root if self.fit_intercept else np.zeros_like(root)
         scaled = np.hstack([dense(self.X[rows]) * (self.model.largest_entry * root), constant])
         matrix = scaled.T @ scaled
         self.model.progress.count_all(operations_of_preconditioner(len(rows), self.X.shape[1], 1))
         matrix.flat[:: len(matrix) + 1] += np.append(np.ones(len(matrix) - 1), self.floor)
-        return np.asfortranarray(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
+        return matrix
+
+
+def _tied(inverses: Array) -> Callable[[Array], Array]:
+    """Return a solver with matrices of the classes, given their inverses, that are tied by a zero sum alone."""
+    coupling = cho_factor(inverses.sum(axis=0), lower=True, check_finite=False)
+
+    def solve(V: Array) -> Array:
+        own = np.matmul(inverses, V.T[:, :, None])[:, :, 0]
+        common = cho_solve(coupling, own.sum(axis=0), check_finite=False)
+        return _centred((own - inverses @ common).T)
+
+    return solve
+
+
+def _inverse(matrix: Array) -> Array:
+    factor = cho_factor(matrix, lower=True, check_finite=False)
+    return np.asarray(cho_solve(factor, np.eye(len(matrix)), check_finite=False))
 
 
 def _largest(table: Any) -> float:

@@ -63,6 +63,7 @@ class RelativeSplittingSettings:
         what the length is first changed by, and the factor by which that grows.
     first_ahead, most_ahead : models are looked at beyond the last one, as far as it has come since the one before
         it times the first number, and twice as far as long as that is better, up to the second number.
+    worthless : relative gap from which on a start is left for zero.
     judged_after : part of the work allotted after which the pace tells whether it is enough: at a large C the
         first steps lead nowhere near.
     per_digit, rough : steps that a digit of the gap takes, about; gap that the first of them reach.
@@ -94,6 +95,7 @@ class RelativeSplittingSettings:
     longer: float = 4.0
     first_ahead: float = 1.0
     most_ahead: float = 8.0
+    worthless: float = 0.99
     judged_after: float = 0.3
     per_digit: float = 120.0
     rough: float = 0.1
@@ -197,6 +199,9 @@ class RelativeSplitting:
         with Progress(settings, observer, method=self.name) as progress:
             point = _beginning(problem, start)
             best = problem.certify(point)
+            if start is not None and best.gap >= tuning.worthless:  # it is no nearer than zero, and far too large
+                point = _beginning(problem, None)
+                best = problem.certify(point)
             iterate = _Iterate(problem, point, tuning)
             is_ready = iterate.prepare(progress)
             following = spacing = tuning.spacing
