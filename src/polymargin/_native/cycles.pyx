@@ -152,7 +152,7 @@ cdef class CycleSearch:
         return PART * self.k * scale
 
     cdef void _choose_ways(self, const double[:, ::1] weight, const double[:, ::1] bound) noexcept nogil:
-        """Let classes choose arcs; those from which none leads on are in no cycle, nor what leads to them alone."""
+        """Let classes choose arcs; those from which none leads on are in no cycle, nor what leads to them."""
         cdef Py_ssize_t d, left = 1
         while left:
             left = 0

@@ -18,7 +18,7 @@ Of many classes there are far more pairs than steps, so that a weight is looked 
 classes has changed since, and only among the rows that can grow in its class, its own and those that have lost to
 it, where these are few; else among all rows in their order, which vector registers take many at a time. Which row
 it is whose rate is lowest is asked only of the few weights that lead to a step. A pair of classes is not looked at
-where what its gradients have moved by since it was, and the rows that have become free to move, leave its violation
+where what its gradients have moved by since it was, and the rows that are newly free to move, leave its violation
 below what would matter: so most of them are left alone when few are still to be improved.
 """
 
@@ -40,8 +40,7 @@ cdef enum:
 
 cdef extern from "vectors.h" nogil:
     double lowest_rate(const double* up, const double* down, ptrdiff_t m)
-    void exchange_rows(double* gradient, double* up, double* down, double step, const double* one,
-                       const double* other, const double* wall_up, const double* wall_down, ptrdiff_t m,
+    void exchange_rows(double* up, double* down, double step, const double* one, const double* other, ptrdiff_t m,
                        double* fallen, double* risen)
 
 
@@ -110,9 +109,8 @@ cdef class RelativeWorkingSet:
     cdef const double[:, ::1] kernel
     cdef const double[:, ::1] lower
     cdef const double[:, ::1] upper
-    cdef double[:, ::1] coefficients, gradient
-    cdef double[:, ::1] ceiling, floors  # walls, 1e300, where the coefficient may not grow, or not shrink; else 0
-    cdef double[:, ::1] up, down         # the gradient with these walls
+    cdef double[:, ::1] coefficients
+    cdef double[:, ::1] up, down  # the gradient where the coefficient may grow, or shrink; else walls
     cdef double[:, ::1] weight
     cdef double[::1] diagonal
     cdef int[:, ::1] open_rows  # of every class, in ascending order, the rows whose coefficient may grow
@@ -134,17 +132,15 @@ cdef class RelativeWorkingSet:
     def __init__(self, const double[:, ::1] kernel, const double[:, ::1] lower, const double[:, ::1] upper,
                  double[:, ::1] coefficients, const double[:, ::1] gradient, bint intercept):
         self.kernel, self.lower, self.upper = kernel, lower, upper
-        self.coefficients, self.gradient = coefficients, np.array(gradient)
+        self.coefficients = coefficients
         self.intercept = intercept
         self.k, self.m = lower.shape[0], lower.shape[1]
-        self.ceiling = np.where(np.less(coefficients, upper), 0.0, WALL)
-        self.floors = np.where(np.greater(coefficients, lower), 0.0, WALL)
-        self.up, self.down = np.add(gradient, self.ceiling), np.subtract(gradient, self.floors)
+        self.up = np.where(np.less(coefficients, upper), gradient, WALL)
+        self.down = np.where(np.greater(coefficients, lower), gradient, -WALL)
         self.diagonal = np.diagonal(kernel).copy()
         self.weight = np.full((self.k, self.k), WALL)
         self.mover = np.empty((self.k, self.k), dtype=np.intp)
         self.search = Looks(self.k)
-        self.search.rows = self
         self.looked, self.changed = np.zeros((self.k, self.k), dtype=np.intp), np.ones(self.k, dtype=np.intp)
         self.now = 1
         self.fallen, self.risen = self.search.fallen, self.search.risen
@@ -160,6 +156,7 @@ cdef class RelativeWorkingSet:
         """Take steps until the violation has fallen by the factor `reduction`; return their number."""
         cdef Py_ssize_t steps = 0
         cdef double violation, tolerance, threshold
+        self.search.rows = self  # for as long as it takes: two objects that hold each other would stay
         with nogil:
             violation = self.worst_cycle() if self.intercept else self.sweep_rows(WALL, max_steps, &steps)
             tolerance = reduction * violation
@@ -174,6 +171,7 @@ cdef class RelativeWorkingSet:
                     if violation > tolerance:
                         self.turn_cycle()
                         steps += 1
+        self.search.rows = None
         return steps
 
     cdef double sweep_pairs(self, double threshold, Py_ssize_t max_steps, Py_ssize_t *steps) noexcept nogil:
@@ -215,9 +213,8 @@ cdef class RelativeWorkingSet:
 
     cdef double exchange(self, Py_ssize_t c, Py_ssize_t d, double threshold) noexcept nogil:
         """Let the row of the best move from d to c exchange with another; return the violation of the pair."""
-        cdef const double *G_c = &self.gradient[c, 0]
-        cdef const double *G_d = &self.gradient[d, 0]
-        cdef const double *wall = &self.floors[c, 0]
+        cdef const double *from_c = &self.down[c, 0]
+        cdef const double *to_d = &self.up[d, 0]
         cdef const double *row_i
         cdef double forth, back, slope, curvature, gain, step, best = 0.0, best_curvature = 1.0
         cdef Py_ssize_t r, s, i, j
@@ -233,14 +230,14 @@ cdef class RelativeWorkingSet:
         row_i = &self.kernel[i, 0]
         for s in range(self.n_open[d]):
             r = self.open_rows[d, s]
-            slope = G_c[r] - G_d[r] - wall[r] - forth
+            slope = from_c[r] - to_d[r] - forth
             if slope > 0.0:
                 curvature = max(self.diagonal[i] + self.diagonal[r] - 2.0 * row_i[r], self.floor)
                 gain = slope * slope
                 if gain * best_curvature > best * curvature:
                     best, best_curvature, j = gain, curvature, r
         curvature = self.bend(i, j)
-        step = (G_c[j] - G_d[j] - forth) / (2.0 * curvature)
+        step = (from_c[j] - to_d[j] - forth) / (2.0 * curvature)
         step = min(min(step, self.room(c, d, i)), self.room(d, c, j))
         self.add(c, i, j, step)
         self.add(d, j, i, step)
@@ -330,33 +327,28 @@ cdef class RelativeWorkingSet:
         """No intercept: take the best move of one row; return its violation, minus its rate."""
         cdef Py_ssize_t r, c, best = -1, worst = -1
         cdef double violation, step, most = 0.0
-        cdef double *to
-        cdef double *away
         cdef const double *row_i = &self.kernel[i, 0]
         for c in range(self.k):
-            if self.coefficients[c, i] < self.upper[c, i]:
-                if best < 0 or self.gradient[c, i] < self.gradient[best, i]:
-                    best = c
-            if self.coefficients[c, i] > self.lower[c, i]:
-                if worst < 0 or self.gradient[c, i] > self.gradient[worst, i]:
-                    worst = c
+            if self.up[c, i] < OPEN and (best < 0 or self.up[c, i] < self.up[best, i]):
+                best = c
+            if self.down[c, i] > -OPEN and (worst < 0 or self.down[c, i] > self.down[worst, i]):
+                worst = c
         self.visits += 2.0 * self.k
         if best < 0 or worst < 0:
             return 0.0
-        violation = self.gradient[worst, i] - self.gradient[best, i]
+        violation = self.down[worst, i] - self.up[best, i]
         if violation <= threshold:
             return violation
         self.most_negative_curvature = min(self.most_negative_curvature, self.diagonal[i])
         step = violation / (2.0 * max(self.diagonal[i], self.floor))
         step = min(step, self.room(best, worst, i))
-        to, away = self.touched(best), self.touched(worst)
+        self.touch(best)
+        self.touch(worst)
         for r in range(self.m):
-            to[r] += step * row_i[r]
-            away[r] -= step * row_i[r]
-            self.up[best, r] = to[r] + self.ceiling[best, r]
-            self.down[best, r] = to[r] - self.floors[best, r]
-            self.up[worst, r] = away[r] + self.ceiling[worst, r]
-            self.down[worst, r] = away[r] - self.floors[worst, r]
+            self.up[best, r] += step * row_i[r]
+            self.down[best, r] += step * row_i[r]
+            self.up[worst, r] -= step * row_i[r]
+            self.down[worst, r] -= step * row_i[r]
             most = max(most, fabs(row_i[r]))
         self.fallen[best] += step * most
         self.risen[best] += step * most
@@ -380,21 +372,22 @@ cdef class RelativeWorkingSet:
     cdef void add(self, Py_ssize_t c, Py_ssize_t i, Py_ssize_t j, double step) noexcept nogil:
         """Change the gradient of class c, to which row i brings `step` and from which row j takes it."""
         cdef double fallen, risen
-        exchange_rows(self.touched(c), &self.up[c, 0], &self.down[c, 0], step, &self.kernel[i, 0],
-                      &self.kernel[j, 0], &self.ceiling[c, 0], &self.floors[c, 0], self.m, &fallen, &risen)
+        self.touch(c)
+        exchange_rows(&self.up[c, 0], &self.down[c, 0], step, &self.kernel[i, 0], &self.kernel[j, 0], self.m,
+                      &fallen, &risen)
         self.fallen[c] += fallen
         self.risen[c] += risen
 
-    cdef double *touched(self, Py_ssize_t c) noexcept nogil:
-        """Return the gradient of class c, which is about to change: what was found by it is to be found again."""
+    cdef void touch(self, Py_ssize_t c) noexcept nogil:
+        """Note that the gradient of class c changes: what was found by it is to be found again."""
         self.now += 1
         self.changed[c] = self.now
-        return &self.gradient[c, 0]
 
     cdef void place(self, Py_ssize_t c, Py_ssize_t r, double step) noexcept nogil:
         """Add `step` to R_rc, put it on its bound where it is there to rounding, and note where it may go."""
         cdef double value = self.coefficients[c, r] + step
         cdef double low = self.lower[c, r], high = self.upper[c, r]
+        cdef double gradient = self.up[c, r] if self.up[c, r] < OPEN else self.down[c, r]
         cdef bint may_grow, may_shrink
         cdef double rounding = SNAP * max(-low if low > -OPEN else 0.0, high if high < OPEN else 0.0)
         if value <= low + rounding:
@@ -404,12 +397,8 @@ cdef class RelativeWorkingSet:
         if (value < high) != (self.coefficients[c, r] < high):
             self.toggle(c, r)
         self.coefficients[c, r] = value
-        may_grow = self.ceiling[c, r] > 0.0 and value < high
-        may_shrink = self.floors[c, r] > 0.0 and value > low
-        self.ceiling[c, r] = 0.0 if value < high else WALL
-        self.floors[c, r] = 0.0 if value > low else WALL
-        self.up[c, r] = self.gradient[c, r] + self.ceiling[c, r]
-        self.down[c, r] = self.gradient[c, r] - self.floors[c, r]
+        may_grow, may_shrink = self.up[c, r] > OPEN and value < high, self.down[c, r] < -OPEN and value > low
+        self.up[c, r], self.down[c, r] = gradient if value < high else WALL, gradient if value > low else -WALL
         if may_grow or may_shrink:
             self.offer(c, r, may_grow, may_shrink)
 

@@ -126,21 +126,17 @@ static double lowest_rate(const double *restrict up, const double *restrict down
     return low;
 }
 
-/* gradient += step * (one - other), and what is left of it where walls (0 or 1e300) are not in the way; also how far
- * an entry has fallen at most, and risen. */
+/* up and down += step * (one - other), of which 1e300 takes no notice; how far an entry has fallen at most, and risen. */
 POLYMARGIN_CLONES
-static void exchange_rows(double *restrict gradient, double *restrict up, double *restrict down, double step,
-                          const double *restrict one, const double *restrict other, const double *restrict wall_up,
-                          const double *restrict wall_down, ptrdiff_t m, double *fallen, double *risen) {
+static void exchange_rows(double *restrict up, double *restrict down, double step, const double *restrict one,
+                          const double *restrict other, ptrdiff_t m, double *fallen, double *risen) {
     double low = 0.0, high = 0.0;
     for (ptrdiff_t r = 0; r < m; r++) {
         double change = step * (one[r] - other[r]);
-        double g = gradient[r] + change;
         low = change < low ? change : low;
         high = change > high ? change : high;
-        gradient[r] = g;
-        up[r] = g + wall_up[r];
-        down[r] = g - wall_down[r];
+        up[r] += change;
+        down[r] += change;
     }
     *fallen = -low;
     *risen = high;
