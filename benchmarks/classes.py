@@ -24,7 +24,7 @@ HUNDRED, ROWS, THREE_HUNDRED = "100 classes", "1,000 rows, 50 classes", "300 cla
 GOALS = {HUNDRED: 1.0, ROWS: 10.0, THREE_HUNDRED: 60.0}
 GROWING = (100, 200, 300, 600)
 STEEPEST = 1.1
-GROWTH_LIMIT = 20.0
+GROWTH_LIMIT = 8.0
 COLUMNS = ("data", "machine", "kernel", "C", "seconds", "gap", "counted", "methods", "megabytes")
 
 
