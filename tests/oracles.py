@@ -32,7 +32,7 @@ def hinge_program(problem: HingeProblem) -> tuple:
         example, hinge = np.nonzero(losses.upper)
         weight = losses.upper[example, hinge]
         blocks = np.arange(len(weight))
-        rows, offsets = losses.directions[losses.labels[example], hinge], np.full(len(weight), losses.offset)
+        rows, offsets = losses.table.directions[losses.labels[example], hinge], np.full(len(weight), losses.offset)
     else:
         weight = losses.weight
         blocks = np.repeat(np.arange(len(weight)), k)
@@ -112,7 +112,7 @@ def sparse_optimum(problem: SparseProblem) -> float:
     p, k = X.shape[1], losses.n_classes
     if isinstance(losses, BoxLosses):
         example, slot = np.nonzero(losses.upper)
-        directions = losses.directions[losses.labels[example], slot]
+        directions = losses.table.directions[losses.labels[example], slot]
         xi, xi_cost = np.arange(len(example)), losses.upper[example, slot]
     else:
         example, slot = np.nonzero(losses.anchor[:, None] != np.arange(k))

@@ -86,7 +86,7 @@ def test_sweep(loss):
             expected[i] = projected(expected[i] + g / q, losses.weight[i])
             continue
         # a box QP whose matrix is q times the inner products of the directions: cyclic coordinates to the end
-        inner = losses.directions[labels[i]] @ losses.directions[labels[i]].T
+        inner = losses.table.directions[labels[i]] @ losses.table.directions[labels[i]].T
         u, begin = expected[i].copy(), expected[i].copy()
         for _ in range(3000):
             for j in np.flatnonzero(bound[i]):

@@ -22,10 +22,13 @@ cdef double OPEN = 1e299  # what lies below is a number, what lies above is a mi
 ROUNDING = 2.0**-50
 """Part of the largest weight, times the number of classes, by which a mean that was found may be too high."""
 cdef double PART = ROUNDING
+cdef Py_ssize_t MOST_ROUNDS = 100  # from the last choice: a handful is what it takes
 cdef enum:
     UNKNOWN = -1
     LEADS = -2      # to the cheapest cycle
     ELSEWHERE = -3
+    KEPT = -4       # the arc chosen last time
+    GIVEN_UP = 2    # a mean is no such number
 
 
 cdef class CycleSearch:
@@ -40,7 +43,9 @@ cdef class CycleSearch:
         self.k = k
         self.cycle, self.following = np.empty(k, dtype=np.intp), np.empty(k, dtype=np.intp)
         self.mark, self.path = np.empty(k, dtype=np.intp), np.empty(k, dtype=np.intp)
-        self.potential = np.empty(k)
+        self.potential, self.shifted = np.zeros(k), np.zeros(k)
+        self.fallen, self.risen = np.zeros(k), np.zeros(k)
+        self.following[:] = -1
         self.size, self.visits = 0, 0.0
 
     def seek(self, const double[:, ::1] weight):
@@ -49,47 +54,119 @@ cdef class CycleSearch:
 
     cdef double find(self, const double[:, ::1] weight) noexcept nogil:
         """Write down the cycle of lowest mean weight and return that mean; `WALL` and no classes without any."""
-        cdef double mean, rounding = self._begin(weight)
-        while True:
+        self.fallen[:], self.risen[:] = 0.0, 0.0
+        return self._iterate(weight, weight, self._begin(weight), -1)
+
+    cdef double find_again(self, const double[:, ::1] weight, const double[:, ::1] bound) noexcept nogil:
+        """Do the same from the last choice, where weights are asked for as they are needed.
+
+        That of an arc from d to c is no less than ``bound[d, c] - fallen[c] - risen[d]``, and is in `weight` once
+        the class that inherits from this one `knows` it.
+        """
+        cdef Py_ssize_t d
+        cdef double mean = self._iterate(weight, bound, self._begin_again(weight, bound), MOST_ROUNDS)
+        if mean < GIVEN_UP * WALL:
+            return mean
+        for d in range(self.k):
+            self.following[d] = -1
+        return self._iterate(weight, bound, self._begin_again(weight, bound), -1)
+
+    cdef bint knows(self, Py_ssize_t d, Py_ssize_t c) noexcept nogil:
+        """Tell whether the weight of an arc is known; if not, ask for it."""
+        return True
+
+    cdef double _iterate(self, const double[:, ::1] weight, const double[:, ::1] bound, double rounding,
+                         Py_ssize_t rounds) noexcept nogil:
+        cdef double mean
+        while rounds != 0:
             mean = self._cheapest_of_choice(weight)
             if self.head < 0:
                 break
             self._evaluate(weight, mean)
-            if not self._improve(weight, mean, rounding):
+            if not self._improve(weight, bound, mean, rounding):
                 break
+            rounds -= 1
+        else:
+            return GIVEN_UP * WALL
         self.size = 0
         if mean < OPEN:
             self._write()
         return mean
 
+    cdef void _set(self, Py_ssize_t c, double potential) noexcept nogil:
+        self.potential[c], self.shifted[c] = potential, potential - self.fallen[c]
+
+    cdef double _lowest(self, const double[:, ::1] bound, Py_ssize_t d) noexcept nogil:
+        """Return what no way from a class by any of its arcs costs less than."""
+        return lowest_sum(&bound[d, 0], &self.shifted[0], self.k) - self.risen[d]
+
+    cdef Py_ssize_t _end(self, const double[:, ::1] bound, Py_ssize_t d) noexcept nogil:
+        """Return where the arc of the cheapest way from a class leads; below zero where none does."""
+        cdef Py_ssize_t c
+        cdef double low
+        while True:
+            low = lowest_sum(&bound[d, 0], &self.shifted[0], self.k)
+            if low > OPEN:
+                return -1
+            c = 0
+            while bound[d, c] + self.shifted[c] != low:
+                c += 1
+            if self.knows(d, c):
+                return c
+
     cdef double _begin(self, const double[:, ::1] weight) noexcept nogil:
         """Choose the cheapest arc of every class that lies on a way without end; return what is rounding."""
-        cdef Py_ssize_t d, c, left = 1
-        cdef double low, scale = 0.0
+        cdef Py_ssize_t d, c
+        cdef double scale = 0.0
         for d in range(self.k):
-            self.following[d], self.potential[d] = 0, 0.0
-        while left:  # classes from which no arc leads on are no part of a cycle, nor those that lead to them alone
+            self.following[d], self.mark[d] = 0, UNKNOWN
+            self._set(d, 0.0)
+        self._choose_ways(weight, weight)
+        for d in range(self.k):
+            if self.following[d] < 0:
+                continue
+            self._set(d, weight[d, self.following[d]])
+            for c in range(self.k):
+                scale = max(scale, fabs(weight[d, c]) if weight[d, c] < OPEN else 0.0)
+        return PART * self.k * scale
+
+    cdef double _begin_again(self, const double[:, ::1] weight, const double[:, ::1] bound) noexcept nogil:
+        """The same, where classes keep the arc that they chose last time as long as there is one."""
+        cdef Py_ssize_t d
+        cdef bint is_open
+        cdef double scale = 0.0
+        for d in range(self.k):
+            if self.following[d] >= 0:
+                self.knows(d, self.following[d])
+            is_open = self.following[d] >= 0 and weight[d, self.following[d]] < OPEN
+            self.mark[d] = KEPT if is_open else UNKNOWN
+            self.following[d] = self.following[d] if is_open else 0
+            self._set(d, self.potential[d] if is_open else 0.0)
+        self._choose_ways(weight, bound)
+        for d in range(self.k):
+            if self.following[d] < 0:
+                continue
+            if self.mark[d] != KEPT:
+                self._set(d, weight[d, self.following[d]])
+            scale = max(scale, max(fabs(weight[d, self.following[d]]), fabs(self.potential[d])))
+        return PART * self.k * scale
+
+    cdef void _choose_ways(self, const double[:, ::1] weight, const double[:, ::1] bound) noexcept nogil:
+        """Let classes choose arcs; those from which none leads on are in no cycle, nor what leads to them."""
+        cdef Py_ssize_t d, left = 1
+        while left:
             left = 0
             for d in range(self.k):
                 if self.following[d] < 0:
                     continue
-                low = lowest_sum(&weight[d, 0], &self.potential[0], self.k)
-                if low > OPEN:
-                    self.following[d], self.potential[d] = -1, WALL
-                    left += 1
+                if self.mark[d] == KEPT and self.following[self.following[d]] >= 0:
                     continue
-                c = 0
-                while weight[d, c] + self.potential[c] != low:
-                    c += 1
-                self.following[d] = c
-            self.visits += <double>self.k * self.k
-        for d in range(self.k):
-            if self.following[d] < 0:
-                continue
-            self.potential[d] = weight[d, self.following[d]]
-            for c in range(self.k):
-                scale = max(scale, fabs(weight[d, c]) if weight[d, c] < OPEN else 0.0)
-        return PART * self.k * scale
+                self.mark[d] = UNKNOWN
+                self.following[d] = self._end(bound, d)
+                if self.following[d] < 0:
+                    self._set(d, WALL)
+                    left += 1
+                self.visits += self.k
 
     cdef double _cheapest_of_choice(self, const double[:, ::1] weight) noexcept nogil:
         """Return the lowest mean of the cycles of the chosen arcs, and note a class of it."""
@@ -140,10 +217,11 @@ cdef class CycleSearch:
             while length > 0:
                 length -= 1
                 at = self.path[length]
-                self.potential[at] = weight[at, self.following[at]] - mean + self.potential[self.following[at]]
+                self._set(at, weight[at, self.following[at]] - mean + self.potential[self.following[at]])
                 self.mark[at] = LEADS
 
-    cdef bint _improve(self, const double[:, ::1] weight, double mean, double rounding) noexcept nogil:
+    cdef bint _improve(self, const double[:, ::1] weight, const double[:, ::1] bound, double mean,
+                       double rounding) noexcept nogil:
         """Let classes choose cheaper arcs; tell whether any did, by more than rounding."""
         cdef Py_ssize_t d, c
         cdef double low
@@ -151,13 +229,13 @@ cdef class CycleSearch:
         for d in range(self.k):
             if self.following[d] < 0:
                 continue
-            low = lowest_sum(&weight[d, 0], &self.potential[0], self.k)
-            if low - mean < self.potential[d] - rounding:
-                for c in range(self.k):
-                    if weight[d, c] + self.potential[c] == low:
-                        self.following[d], self.potential[d] = c, low - mean
-                        is_better = True
-                        break
+            if self._lowest(bound, d) - mean < self.potential[d] - rounding:
+                c = self._end(bound, d)
+                low = weight[d, c] + self.potential[c]
+                if low - mean < self.potential[d] - rounding:
+                    self.following[d] = c
+                    self._set(d, low - mean)
+                    is_better = True
         self.visits += <double>self.k * self.k
         return is_better
 

@@ -60,7 +60,7 @@ cdef class HingeBlocks:
     def __init__(self, slots, alpha, slack, epigraph, double least_product, double largest_product):
         self.losses = slots.losses
         self.least_product, self.largest_product = least_product, largest_product
-        self.size, self.n_atoms = len(slots.weight), len(slots.atoms)
+        self.size, self.n_atoms = len(slots.weight), slots.atoms.shape[0]
         self.n_hinges = slots.losses.upper.shape[1]
         self.cell = slots.example * self.n_hinges + slots.hinge
         self.starts, self.atom = slots.starts, slots.atom

@@ -15,11 +15,16 @@ weight (see `cycles`), which may need as many rows as there are classes. A *viol
 weight of a cycle: for an exchange, its slope.
 
 Of many classes there are far more pairs than steps, so that a weight is looked for again only where one of its two
-classes has changed since, and only among the rows that can grow in its class, which are few: its own, and those
-that have lost to it.
+classes has changed since, and only among the rows that can grow in its class, its own and those that have lost to
+it, where these are few; else among all rows in their order, which vector registers take many at a time. Which row
+it is whose rate is lowest is asked only of the few weights that lead to a step. A pair of classes is not looked at
+where what its gradients have moved by since it was, and the rows that are newly free to move, leave its violation
+below what would matter: so most of them are left alone when few are still to be improved.
 """
 
 import numpy as np
+
+from libc.math cimport fabs
 
 from polymargin._native.cycles cimport CycleSearch
 
@@ -28,6 +33,15 @@ cdef double OPEN = 1e299  # what lies below is a number, what lies above is a wa
 cdef double SNAP = 1e-15
 cdef Py_ssize_t TURNS = 5
 cdef double WORTHWHILE = 0.3
+cdef Py_ssize_t AT_ONCE = 6  # rows in their order that take as long as one that has to be looked up
+cdef enum:
+    NONE = -1
+    UNASKED = -2
+
+cdef extern from "vectors.h" nogil:
+    double lowest_rate(const double* up, const double* down, ptrdiff_t m)
+    void exchange_rows(double* up, double* down, double step, const double* one, const double* other, ptrdiff_t m,
+                       double* fallen, double* risen)
 
 
 cdef void scan_moves(const double *up, const double *down, const int *rows, Py_ssize_t count, double *lowest,
@@ -38,21 +52,6 @@ cdef void scan_moves(const double *up, const double *down, const int *rows, Py_s
     for s in range(count):
         r = rows[s]
         rate = up[r] - down[r]
-        if rate < low:
-            low = rate
-            best = r
-    lowest[0] = low
-    mover[0] = best
-
-
-cdef void scan_open_moves(const double *to, const double *away, const double *wall, const int *rows,
-                          Py_ssize_t count, double *lowest, Py_ssize_t *mover) noexcept nogil:
-    """The same among some rows, by the gradients of two classes, and by the walls of the one that is left."""
-    cdef double rate, low = WALL
-    cdef Py_ssize_t s, r, best = -1
-    for s in range(count):
-        r = rows[s]
-        rate = to[r] - away[r] + wall[r]
         if rate < low:
             low = rate
             best = r
@@ -86,6 +85,15 @@ def class_moves(const double[:, ::1] up, const double[:, ::1] down):
     return weights, movers
 
 
+cdef class Looks(CycleSearch):
+    """The search for a cycle of classes that looks at the moves of rows between two of them when it needs to."""
+
+    cdef RelativeWorkingSet rows
+
+    cdef bint knows(self, Py_ssize_t d, Py_ssize_t c) noexcept nogil:
+        return self.rows.look(d, c)
+
+
 cdef class RelativeWorkingSet:
     """Rows of the working set, kept class by class so that the long loops run over rows.
 
@@ -101,17 +109,20 @@ cdef class RelativeWorkingSet:
     cdef const double[:, ::1] kernel
     cdef const double[:, ::1] lower
     cdef const double[:, ::1] upper
-    cdef double[:, ::1] coefficients, gradient
-    cdef double[:, ::1] wall    # none, 0, where the coefficient may shrink
+    cdef double[:, ::1] coefficients
+    cdef double[:, ::1] up, down  # the gradient where the coefficient may grow, or shrink; else walls
     cdef double[:, ::1] weight
     cdef double[::1] diagonal
     cdef int[:, ::1] open_rows  # of every class, in ascending order, the rows whose coefficient may grow
     cdef Py_ssize_t[::1] n_open
+    cdef double[::1] fallen, risen   # how far the entries of a class's gradient can have come down, and up, in all
+    cdef double[:, ::1] bound        # of an arc d to c, no more than its weight + fallen[c] + risen[d]
+    cdef double[:, ::1] both         # of c and d < c, the bounds of both arcs in one
     cdef Py_ssize_t[::1] changed  # when a class was changed last, in looks at arcs
     cdef Py_ssize_t[:, ::1] looked  # when an arc was looked at last
     cdef Py_ssize_t now
     cdef Py_ssize_t[:, ::1] mover
-    cdef CycleSearch search
+    cdef Looks search
     cdef Py_ssize_t m, k
     cdef bint intercept
     cdef double floor
@@ -121,16 +132,20 @@ cdef class RelativeWorkingSet:
     def __init__(self, const double[:, ::1] kernel, const double[:, ::1] lower, const double[:, ::1] upper,
                  double[:, ::1] coefficients, const double[:, ::1] gradient, bint intercept):
         self.kernel, self.lower, self.upper = kernel, lower, upper
-        self.coefficients, self.gradient = coefficients, np.array(gradient)
+        self.coefficients = coefficients
         self.intercept = intercept
         self.k, self.m = lower.shape[0], lower.shape[1]
-        self.wall = np.where(np.greater(coefficients, lower), 0.0, WALL)
+        self.up = np.where(np.less(coefficients, upper), gradient, WALL)
+        self.down = np.where(np.greater(coefficients, lower), gradient, -WALL)
         self.diagonal = np.diagonal(kernel).copy()
         self.weight = np.full((self.k, self.k), WALL)
         self.mover = np.empty((self.k, self.k), dtype=np.intp)
-        self.search = CycleSearch(self.k)
+        self.search = Looks(self.k)
         self.looked, self.changed = np.zeros((self.k, self.k), dtype=np.intp), np.ones(self.k, dtype=np.intp)
         self.now = 1
+        self.fallen, self.risen = self.search.fallen, self.search.risen
+        self.bound, self.both = np.full((self.k, self.k), -WALL), np.full((self.k, self.k), -WALL)
+        np.fill_diagonal(self.bound.base, WALL)
         self.open_rows = np.zeros((self.k, self.m), dtype=np.intc)
         self.n_open = np.zeros(self.k, dtype=np.intp)
         self.list_open_rows()
@@ -141,6 +156,7 @@ cdef class RelativeWorkingSet:
         """Take steps until the violation has fallen by the factor `reduction`; return their number."""
         cdef Py_ssize_t steps = 0
         cdef double violation, tolerance, threshold
+        self.search.rows = self  # for as long as it takes: two objects that hold each other would stay
         with nogil:
             violation = self.worst_cycle() if self.intercept else self.sweep_rows(WALL, max_steps, &steps)
             tolerance = reduction * violation
@@ -155,6 +171,7 @@ cdef class RelativeWorkingSet:
                     if violation > tolerance:
                         self.turn_cycle()
                         steps += 1
+        self.search.rows = None
         return steps
 
     cdef double sweep_pairs(self, double threshold, Py_ssize_t max_steps, Py_ssize_t *steps) noexcept nogil:
@@ -162,7 +179,11 @@ cdef class RelativeWorkingSet:
         cdef double violation, worst = 0.0
         cdef Py_ssize_t c, d, turn
         for c in range(self.k):
+            self.visits += c
             for d in range(c):
+                violation = self.fallen[c] + self.risen[c] + self.fallen[d] + self.risen[d] - self.both[c, d]
+                if violation <= threshold and violation <= worst:  # no less than it is
+                    continue
                 for turn in range(TURNS):
                     if steps[0] >= max_steps:
                         return worst
@@ -192,29 +213,31 @@ cdef class RelativeWorkingSet:
 
     cdef double exchange(self, Py_ssize_t c, Py_ssize_t d, double threshold) noexcept nogil:
         """Let the row of the best move from d to c exchange with another; return the violation of the pair."""
-        cdef const double *G_c = &self.gradient[c, 0]
-        cdef const double *G_d = &self.gradient[d, 0]
-        cdef const double *wall = &self.wall[c, 0]
+        cdef const double *from_c = &self.down[c, 0]
+        cdef const double *to_d = &self.up[d, 0]
         cdef const double *row_i
         cdef double forth, back, slope, curvature, gain, step, best = 0.0, best_curvature = 1.0
         cdef Py_ssize_t r, s, i, j
         self.look(d, c)
         self.look(c, d)
-        forth, i, back, j = self.weight[d, c], self.mover[d, c], self.weight[c, d], self.mover[c, d]
+        forth, back = self.weight[d, c], self.weight[c, d]
         self.visits += 1.0
-        if i < 0 or j < 0 or -(forth + back) <= threshold:
-            return 0.0 if i < 0 or j < 0 else -(forth + back)
+        if forth > OPEN or back > OPEN:
+            return 0.0
+        if -(forth + back) <= threshold:
+            return -(forth + back)
+        i, j = self.ask(d, c), self.ask(c, d)
         row_i = &self.kernel[i, 0]
         for s in range(self.n_open[d]):
             r = self.open_rows[d, s]
-            slope = G_c[r] - G_d[r] - wall[r] - forth
+            slope = from_c[r] - to_d[r] - forth
             if slope > 0.0:
                 curvature = max(self.diagonal[i] + self.diagonal[r] - 2.0 * row_i[r], self.floor)
                 gain = slope * slope
                 if gain * best_curvature > best * curvature:
                     best, best_curvature, j = gain, curvature, r
         curvature = self.bend(i, j)
-        step = (G_c[j] - G_d[j] - forth) / (2.0 * curvature)
+        step = (from_c[j] - to_d[j] - forth) / (2.0 * curvature)
         step = min(min(step, self.room(c, d, i)), self.room(d, c, j))
         self.add(c, i, j, step)
         self.add(d, j, i, step)
@@ -235,24 +258,48 @@ cdef class RelativeWorkingSet:
                     self.open_rows[c, self.n_open[c]] = <int>r
                     self.n_open[c] += 1
 
-    cdef void look(self, Py_ssize_t d, Py_ssize_t c) noexcept nogil:
-        """Find the best move from class d to class c, if either has changed since it was found last."""
+    cdef bint look(self, Py_ssize_t d, Py_ssize_t c) noexcept nogil:
+        """Find the best move from class d to class c; tell whether neither has changed since it was found last."""
         if self.looked[d, c] >= self.changed[c] and self.looked[d, c] >= self.changed[d]:
-            return
-        scan_open_moves(&self.gradient[c, 0], &self.gradient[d, 0], &self.wall[d, 0], &self.open_rows[c, 0],
-                        self.n_open[c], &self.weight[d, c], &self.mover[d, c])
+            return True
         self.looked[d, c] = self.now
+        self.seek(d, c)
+        self.note(d, c, self.weight[d, c])
+        return False
+
+    cdef void note(self, Py_ssize_t d, Py_ssize_t c, double weight) noexcept nogil:
+        """Write down what bounds the weight of an arc from below until one of its classes moves."""
+        cdef double *both = &self.both[c, d] if d < c else &self.both[d, c]
+        self.bound[d, c] = weight + self.fallen[c] + self.risen[d]
+        both[0] = self.bound[d, c] + self.bound[c, d]
+
+    cdef void seek(self, Py_ssize_t d, Py_ssize_t c) noexcept nogil:
+        """Find the best move from class d to class c."""
+        if AT_ONCE * self.n_open[c] > self.m:
+            self.weight[d, c] = lowest_rate(&self.up[c, 0], &self.down[d, 0], self.m)
+            self.mover[d, c] = UNASKED
+            self.visits += <double>self.m / AT_ONCE
+            return
+        scan_moves(&self.up[c, 0], &self.down[d, 0], &self.open_rows[c, 0], self.n_open[c], &self.weight[d, c],
+                   &self.mover[d, c])
         self.visits += self.n_open[c]
+
+    cdef Py_ssize_t ask(self, Py_ssize_t d, Py_ssize_t c) noexcept nogil:
+        """Return the row of the best move from class d to class c, which has been looked for."""
+        cdef Py_ssize_t r
+        if self.mover[d, c] == UNASKED:
+            self.mover[d, c] = NONE
+            for r in range(self.m if self.weight[d, c] < OPEN else 0):
+                if self.up[c, r] - self.down[d, r] == self.weight[d, c]:
+                    self.mover[d, c] = r
+                    break
+            self.visits += self.m / 2
+        return self.mover[d, c]
 
     cdef double worst_cycle(self) noexcept nogil:
         """Find the cycle of lowest mean weight; return its violation."""
-        cdef Py_ssize_t c, d
         cdef double mean, visits = self.search.visits
-        for d in range(self.k):
-            for c in range(self.k):
-                if c != d:
-                    self.look(d, c)
-        mean = self.search.find(self.weight)
+        mean = self.search.find_again(self.weight, self.bound)
         self.visits += self.search.visits - visits
         return max(-2.0 * mean, 0.0)
 
@@ -263,7 +310,7 @@ cdef class RelativeWorkingSet:
         cdef double slope = 0.0, curvature = 0.0, step = WALL
         for s in range(size):
             d, c = cycle[s], cycle[(s + 1) % size]
-            i, j = self.mover[d, c], self.mover[c, cycle[(s + 2) % size]]
+            i, j = self.ask(d, c), self.ask(c, cycle[(s + 2) % size])
             slope -= self.weight[d, c]
             curvature += self.bend(i, j)
             step = min(step, self.room(c, d, i))
@@ -279,30 +326,34 @@ cdef class RelativeWorkingSet:
     cdef double move_alone(self, Py_ssize_t i, double threshold) noexcept nogil:
         """No intercept: take the best move of one row; return its violation, minus its rate."""
         cdef Py_ssize_t r, c, best = -1, worst = -1
-        cdef double violation, step
-        cdef double *to
-        cdef double *away
+        cdef double violation, step, most = 0.0
         cdef const double *row_i = &self.kernel[i, 0]
         for c in range(self.k):
-            if self.coefficients[c, i] < self.upper[c, i]:
-                if best < 0 or self.gradient[c, i] < self.gradient[best, i]:
-                    best = c
-            if self.coefficients[c, i] > self.lower[c, i]:
-                if worst < 0 or self.gradient[c, i] > self.gradient[worst, i]:
-                    worst = c
+            if self.up[c, i] < OPEN and (best < 0 or self.up[c, i] < self.up[best, i]):
+                best = c
+            if self.down[c, i] > -OPEN and (worst < 0 or self.down[c, i] > self.down[worst, i]):
+                worst = c
         self.visits += 2.0 * self.k
         if best < 0 or worst < 0:
             return 0.0
-        violation = self.gradient[worst, i] - self.gradient[best, i]
+        violation = self.down[worst, i] - self.up[best, i]
         if violation <= threshold:
             return violation
         self.most_negative_curvature = min(self.most_negative_curvature, self.diagonal[i])
         step = violation / (2.0 * max(self.diagonal[i], self.floor))
         step = min(step, self.room(best, worst, i))
-        to, away = self.touched(best), self.touched(worst)
+        self.touch(best)
+        self.touch(worst)
         for r in range(self.m):
-            to[r] += step * row_i[r]
-            away[r] -= step * row_i[r]
+            self.up[best, r] += step * row_i[r]
+            self.down[best, r] += step * row_i[r]
+            self.up[worst, r] -= step * row_i[r]
+            self.down[worst, r] -= step * row_i[r]
+            most = max(most, fabs(row_i[r]))
+        self.fallen[best] += step * most
+        self.risen[best] += step * most
+        self.fallen[worst] += step * most
+        self.risen[worst] += step * most
         self.place(best, i, step)
         self.place(worst, i, -step)
         self.visits += 4.0 * self.m
@@ -320,23 +371,24 @@ cdef class RelativeWorkingSet:
 
     cdef void add(self, Py_ssize_t c, Py_ssize_t i, Py_ssize_t j, double step) noexcept nogil:
         """Change the gradient of class c, to which row i brings `step` and from which row j takes it."""
-        cdef Py_ssize_t r
-        cdef double *G = self.touched(c)
-        cdef const double *row_i = &self.kernel[i, 0]
-        cdef const double *row_j = &self.kernel[j, 0]
-        for r in range(self.m):
-            G[r] += step * (row_i[r] - row_j[r])
+        cdef double fallen, risen
+        self.touch(c)
+        exchange_rows(&self.up[c, 0], &self.down[c, 0], step, &self.kernel[i, 0], &self.kernel[j, 0], self.m,
+                      &fallen, &risen)
+        self.fallen[c] += fallen
+        self.risen[c] += risen
 
-    cdef double *touched(self, Py_ssize_t c) noexcept nogil:
-        """Return the gradient of class c, which is about to change: what was found by it is to be found again."""
+    cdef void touch(self, Py_ssize_t c) noexcept nogil:
+        """Note that the gradient of class c changes: what was found by it is to be found again."""
         self.now += 1
         self.changed[c] = self.now
-        return &self.gradient[c, 0]
 
     cdef void place(self, Py_ssize_t c, Py_ssize_t r, double step) noexcept nogil:
         """Add `step` to R_rc, put it on its bound where it is there to rounding, and note where it may go."""
         cdef double value = self.coefficients[c, r] + step
         cdef double low = self.lower[c, r], high = self.upper[c, r]
+        cdef double gradient = self.up[c, r] if self.up[c, r] < OPEN else self.down[c, r]
+        cdef bint may_grow, may_shrink
         cdef double rounding = SNAP * max(-low if low > -OPEN else 0.0, high if high < OPEN else 0.0)
         if value <= low + rounding:
             value = low
@@ -345,7 +397,23 @@ cdef class RelativeWorkingSet:
         if (value < high) != (self.coefficients[c, r] < high):
             self.toggle(c, r)
         self.coefficients[c, r] = value
-        self.wall[c, r] = 0.0 if value > low else WALL
+        may_grow, may_shrink = self.up[c, r] > OPEN and value < high, self.down[c, r] < -OPEN and value > low
+        self.up[c, r], self.down[c, r] = gradient if value < high else WALL, gradient if value > low else -WALL
+        if may_grow or may_shrink:
+            self.offer(c, r, may_grow, may_shrink)
+
+    cdef void offer(self, Py_ssize_t c, Py_ssize_t r, bint may_grow, bint may_shrink) noexcept nogil:
+        """Let the bounds of arcs know that row r may now grow in class c, or shrink."""
+        cdef Py_ssize_t d
+        cdef double rate
+        for d in range(self.k):
+            rate = self.up[c, r] - self.down[d, r]
+            if may_grow and d != c and rate + self.fallen[c] + self.risen[d] < self.bound[d, c]:
+                self.note(d, c, rate)
+            rate = self.up[d, r] - self.down[c, r]
+            if may_shrink and d != c and rate + self.fallen[d] + self.risen[c] < self.bound[c, d]:
+                self.note(c, d, rate)
+        self.visits += self.k
 
     cdef void toggle(self, Py_ssize_t c, Py_ssize_t r) noexcept nogil:
         """Put row r among those that may grow in class c, or take it out; their order stays."""

@@ -115,6 +115,33 @@ static double lowest_sum(const double *restrict weight, const double *restrict p
     return low;
 }
 
+/* The lowest rate of a move: the smallest up[r] - down[r]. */
+POLYMARGIN_CLONES
+static double lowest_rate(const double *restrict up, const double *restrict down, ptrdiff_t m) {
+    double low = 1e300;
+    for (ptrdiff_t r = 0; r < m; r++) {
+        double rate = up[r] - down[r];
+        low = rate < low ? rate : low;
+    }
+    return low;
+}
+
+/* up and down += step * (one - other), of which 1e300 takes no notice; how far an entry has fallen at most, and risen. */
+POLYMARGIN_CLONES
+static void exchange_rows(double *restrict up, double *restrict down, double step, const double *restrict one,
+                          const double *restrict other, ptrdiff_t m, double *fallen, double *risen) {
+    double low = 0.0, high = 0.0;
+    for (ptrdiff_t r = 0; r < m; r++) {
+        double change = step * (one[r] - other[r]);
+        low = change < low ? change : low;
+        high = change > high ? change : high;
+        up[r] += change;
+        down[r] += change;
+    }
+    *fallen = -low;
+    *risen = high;
+}
+
 /* Distances by way of a class that is `first` away, where that is shorter than before. */
 POLYMARGIN_CLONES
 static void shorten(double *restrict distance, const double *restrict rest, double first, ptrdiff_t k) {

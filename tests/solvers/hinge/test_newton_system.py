@@ -16,7 +16,8 @@ from polymargin.solvers.hinge._slots import BoxSlots, SimplexSlots
 def spelled_out(slots, theta, X):
     """Twin of `curvature`: the sum over rows and atoms."""
     weights = slots.atom_weights(theta, slice(0, len(X)))
-    return np.einsum("it,tc,td,ip,iq->pcqd", weights, slots.atoms, slots.atoms, X, X, optimize=True)
+    atoms = slots.atoms.toarray()
+    return np.einsum("it,tc,td,ip,iq->pcqd", weights, atoms, atoms, X, X, optimize=True)
 
 
 def simplex_slots(rng, n, k, one_each):
@@ -64,7 +65,8 @@ def test_curvature_in_a_basis(kind):
     grams = np.random.default_rng(k).normal(size=(len(atoms), p, p))
     coordinates, basis = atoms @ zero_sum_basis(k), zero_sum_basis(k)
     expected = np.einsum("ta,tb,tpq->apbq", coordinates, coordinates, grams).reshape((k - 1) * p, -1)
-    in_classes = (pairs_of_atoms(atoms) @ grams.reshape(len(atoms), -1)).reshape(k, k, p, p).transpose(2, 0, 3, 1)
+    of_pairs = pairs_of_atoms(sparse.csr_array(atoms)) @ grams.reshape(len(atoms), -1)
+    in_classes = of_pairs.reshape(k, k, p, p).transpose(2, 0, 3, 1)
     np.testing.assert_allclose(in_basis(in_classes, basis), expected, atol=1e-13)
 
 

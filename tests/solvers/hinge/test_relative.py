@@ -11,11 +11,12 @@ import pytest
 from polymargin.gram import DenseGram, Kernel, LazyGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, weston_watkins
 from polymargin.solvers.contract import Settings, Status, at_rest
-from polymargin.solvers.hinge.decomposition import DecompositionSettings
+from polymargin.solvers.hinge.decomposition import Decomposition, DecompositionSettings
 from polymargin.solvers.hinge.feasibility import feasible
 from polymargin.solvers.hinge.inner_loop import IndefiniteKernelError
 from polymargin.solvers.hinge.intercept import potential_intercept
 from polymargin.solvers.hinge.portfolio import Portfolio
+from polymargin.solvers.hinge.relative import RelativeLoop
 from polymargin.solvers.policy import Policy
 from tests.simulate import blobs
 
@@ -125,3 +126,28 @@ class TestLimits:
         A = rng.normal(size=(30, 30))
         with pytest.raises(IndefiniteKernelError, match="semi-definite"):
             Portfolio().solve(machine(loss, DenseGram(A + A.T), np.arange(30) % 3), Settings())
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_without_a_part_are_left_alone(loss, fit_intercept, monkeypatch):
+    """Steps go over the rows that seem to have a part, and end where those over all rows end."""
+    rng = np.random.default_rng(3)
+    X, y = blobs(rng, 300, 3, 4, spread=3.0)
+    gram = DenseGram(np.ascontiguousarray(Kernel("rbf", gamma=0.3)(X)))
+    sizes, improve = [], RelativeLoop.improve
+
+    def counted(self, rows, *arguments):
+        sizes.append(len(rows))
+        return improve(self, rows, *arguments)
+
+    monkeypatch.setattr(RelativeLoop, "improve", counted)
+    problem = machine(loss, gram, y, C=5.0, fit_intercept=fit_intercept)
+    found = []
+    for active_rows in ((1, 4000), (4000, 4000)):
+        solution = Decomposition(DecompositionSettings(active_rows=active_rows)).solve(problem, Settings(tol=1e-9))
+        assert solution.status is Status.SOLVED
+        found.append((solution.certificate.primal, min(sizes)))
+        sizes.clear()
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-8)
+    assert found[0][1] < 240 < found[1][1] == 300

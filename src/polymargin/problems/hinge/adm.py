@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from polymargin.problems.hinge.crammer import one_cost_per_class
 from polymargin.problems.hinge.losses import Array, Loss
 from polymargin.problems.hinge.maxima import LargestHinges
+from polymargin.problems.hinge.tables import KeptTable
 
 
 class AdmLoss(Loss):
@@ -15,7 +16,7 @@ class AdmLoss(Loss):
         """Return the loss over examples."""
         k = costs.shape[1]
         others = np.stack([np.delete(np.eye(k) - 1.0 / k, y, axis=0) for y in range(k)])
-        return LargestHinges(labels, costs.max(axis=1, keepdims=True), others, 1.0)
+        return LargestHinges(labels, costs.max(axis=1, keepdims=True), KeptTable(others), 1.0)
 
     def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""

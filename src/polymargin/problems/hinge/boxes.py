@@ -1,7 +1,6 @@
 """Sums of hinges: every dual variable has a box of its own."""
 
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from polymargin.problems.hinge.polyhedral import (
     Moves,
     PolyhedralLosses,
 )
-from polymargin.problems.hinge.tables import Table, differences, single_scores
+from polymargin.problems.hinge.tables import Columns, Differences, SingleScores, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +27,16 @@ class BoxLosses(PolyhedralLosses):
     ----------
     labels : (n,) class codes y.
     upper : (n, hinges) weights of the hinges; zero where there is none.
-    directions : (k, hinges, k): `directions[y, j]` is what hinge j of an example of class y sees.
+    table : what hinge j of an example of class y sees: `directions[y, j]`.
     offset : the margin.
     """
 
     labels: NDArray[np.intp]
     upper: Array
-    directions: Array
+    table: Table
     offset: float
-    _single: bool = field(init=False, repr=False)
-    _differences: bool = field(init=False, repr=False)
 
     shape: ClassVar[Shape] = "box"
-
-    def __post_init__(self) -> None:
-        k = self.directions.shape[2]
-        square = self.directions.shape == (k, k, k)
-        single = square and bool((self.directions == single_scores(k)).all())
-        of_differences = square and not single and bool((self.directions == differences(k)).all())
-        object.__setattr__(self, "_single", single)
-        object.__setattr__(self, "_differences", of_differences)
 
     @property
     def n_examples(self) -> int:  # type: ignore[override]
@@ -57,7 +46,7 @@ class BoxLosses(PolyhedralLosses):
     @property
     def n_classes(self) -> int:  # type: ignore[override]
         """Number of classes."""
-        return self.directions.shape[2]
+        return self.table.n_classes
 
     @property
     def block_labels(self) -> NDArray[np.intp]:
@@ -77,40 +66,29 @@ class BoxLosses(PolyhedralLosses):
     @property
     def is_compiled(self) -> bool:
         """Whether the compiled loops know the table."""
-        return self._single or self._differences
+        return self.sees_single_scores or self.sees_differences
 
     @property
     def sees_single_scores(self) -> bool:
         """Whether hinge j sees the score of class j alone (Lee, Lin & Wahba)."""
-        return self._single
+        return isinstance(self.table, SingleScores)
 
     @property
     def sees_differences(self) -> bool:
         """Whether hinge j sees what the score of class j is above that of the own class (Weston & Watkins)."""
-        return self._differences
+        return isinstance(self.table, Differences)
 
     def restricted(self, rows: NDArray[np.intp]) -> Self:
         """Return the losses of the examples `rows`."""
-        return self._changed(labels=self.labels[rows], upper=self.upper[rows])
+        return replace(self, labels=self.labels[rows], upper=self.upper[rows])
 
     def scaled(self, factor: float) -> Self:
         """Return `factor` times the losses."""
-        return self._changed(upper=factor * self.upper)
-
-    def _changed(self, **changes: NDArray) -> Self:
-        """Return the losses of the same table with other examples: `replace` would look at the table again."""
-        changed = copy(self)
-        for name, value in changes.items():
-            object.__setattr__(changed, name, value)
-        return changed
+        return replace(self, upper=factor * self.upper)
 
     def slopes(self, F: Array) -> Array:
         """Linear part of the arguments of the hinges at the scores `F`."""
-        if self._single:
-            return F @ self.directions[0].T
-        if self._differences:
-            return F - F[np.arange(len(F)), self.labels][:, None]
-        return Table(self.directions).slopes(self.labels, F)
+        return self.table.slopes(self.labels, F)
 
     def margins(self, F: Array) -> Array:
         """Arguments of the hinges at the scores `F`."""
@@ -122,14 +100,7 @@ class BoxLosses(PolyhedralLosses):
 
     def coefficients(self, dual: Array) -> Array:
         """Return the coefficients R that a dual point stands for."""
-        if self._single:
-            return -dual @ self.directions[0]
-        if not self._differences:
-            return -Table(self.directions).pull(self.labels, dual)
-        R, rows = -dual, np.arange(len(dual))
-        R[rows, self.labels] = 0.0
-        R[rows, self.labels] = -(R @ np.ones(self.n_classes))
-        return R
+        return -self.table.pull(self.labels, dual)
 
     def dual_of(self, R: Array) -> Array:
         """Return the dual point of given coefficients; the own class, which has no hinge, gets zero."""
@@ -137,7 +108,7 @@ class BoxLosses(PolyhedralLosses):
             return Losses.dual_of(self, R)
         own = self.labels[:, None] == np.arange(self.n_classes)
         # R = mean of u - u where the hinges see single scores; else -u, and the own class makes up the row
-        mean = R[own][:, None] if self._single else 0.0
+        mean = R[own][:, None] if self.sees_single_scores else 0.0
         return np.where(own, 0.0, mean - R)
 
     def dual_value(self, dual: Array) -> float:
@@ -210,7 +181,7 @@ class BoxLosses(PolyhedralLosses):
     def moves(self, dual: Array, face: NDArray[np.bool_]) -> Moves:
         """Return the moves of a face, one for each variable."""
         example, slot = np.nonzero(face)
-        direction = -self.directions[self.labels[example], slot]
+        direction = -self.table.rows(self.labels[example], slot)
         return Moves(example, slot, None, direction, np.full(len(example), self.offset))
 
     def free_entries(self, dual: Array, F: Array) -> NDArray[np.bool_]:
@@ -228,7 +199,7 @@ class BoxLosses(PolyhedralLosses):
     def free_directions(self, dual: Array, F: Array) -> tuple[NDArray[np.intp], Array]:
         """Return the directions of the free variables, and their examples."""
         example, hinge = np.nonzero(self.free_entries(dual, F))
-        return example, self.directions[self.labels[example], hinge]
+        return example, self.table.rows(self.labels[example], hinge)
 
     def clearly_inside(self, dual: Array) -> bool:
         """Tell whether no variable is near its upper bound."""
@@ -240,7 +211,7 @@ class BoxLosses(PolyhedralLosses):
 
     def present_pairs(self) -> NDArray[np.bool_]:
         """Tell which pairs (own class, hinge) have a positive weight."""
-        present = np.zeros(self.directions.shape[:2], dtype=bool)
+        present = np.zeros((self.n_classes, self.table.n_slots), dtype=bool)
         np.logical_or.at(present, self.labels, self.upper > 0)
         return present
 
@@ -253,9 +224,9 @@ class BoxLosses(PolyhedralLosses):
         """
         if present.all():
             return present
-        if self._single:
+        if self.sees_single_scores:
             return np.full(present.shape, bool(present.any(axis=0).all()))
-        if not self._differences:
+        if not self.sees_differences:
             return present
         component = connected_components(present, connection="strong")[1]
         return component[:, None] == component[None, :]
@@ -278,13 +249,9 @@ class BoxLosses(PolyhedralLosses):
         """Return the entries strictly within their bounds."""
         free = (dual > 0) & (dual < self.upper)
         example, column = np.nonzero(free)
-        if self._single:  # one table for all classes
-            group, table = column, self.directions[0]
-        else:
-            k, slots, _ = self.directions.shape
-            group, table = self.labels[example] * slots + column, self.directions.reshape(k * slots, k)
         bounds = self.upper[free]
-        return BoxFace(free, group, table, bounds, logit(dual[free] / bounds))
+        columns = self.table.columns(self.labels[example], column)
+        return BoxFace(free, columns, bounds, logit(dual[free] / bounds))
 
     def compiled_tables(self) -> CompiledTables:
         """Return the tables of the compiled loops, which know single scores and differences alone."""
@@ -295,9 +262,9 @@ class BoxLosses(PolyhedralLosses):
             np.arange(n, dtype=np.int32),
             self.labels.astype(np.int32),
             np.ascontiguousarray(self.upper),
-            1.0 / self.n_classes if self._single else -1.0,
+            1.0 / self.n_classes if self.sees_single_scores else -1.0,
             simplex=False,
-            centred=self._single,
+            centred=self.sees_single_scores,
         )
 
     def coefficient_bounds(self) -> tuple[Array, Array]:
@@ -311,8 +278,7 @@ class BoxFace:
     """The entries strictly within their bounds, moved along the logit of their part of the bound."""
 
     free: NDArray[np.bool_]
-    group: NDArray[np.intp]
-    directions: Array
+    columns: Columns
     bounds: Array
     position: Array
 
@@ -322,7 +288,7 @@ class BoxFace:
         return len(self.bounds)
 
     def _fractions(self, t: Array) -> Array:
-        return expit(self.position + (self.directions @ t)[self.group])
+        return expit(self.position + self.columns.along(t))
 
     def entries(self, t: Array) -> Array:
         """Return the free entries at t."""
@@ -330,11 +296,9 @@ class BoxFace:
 
     def sums(self, t: Array) -> tuple[Array, Array]:
         """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
-        fraction, directions = self._fractions(t), self.directions
+        fraction = self._fractions(t)
         entries = self.bounds * fraction
-        slopes = np.bincount(self.group, entries * (1 - fraction), minlength=len(directions))
-        sums = np.bincount(self.group, entries, minlength=len(directions)) @ directions
-        return sums, directions.T @ (slopes[:, None] * directions)
+        return self.columns.sums(entries), self.columns.outer(entries * (1 - fraction))
 
 
 def boxes(losses: Losses, method: str) -> BoxLosses:

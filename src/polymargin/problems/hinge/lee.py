@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from polymargin.problems.hinge.boxes import BoxLosses
 from polymargin.problems.hinge.losses import Array, Loss
-from polymargin.problems.hinge.tables import single_scores
+from polymargin.problems.hinge.tables import SingleScores
 
 
 class LeeLoss(Loss):
@@ -19,4 +19,4 @@ class LeeLoss(Loss):
 def lee_lin_wahba(labels: NDArray[np.intp], upper: Array) -> BoxLosses:
     """Losses (7) of Lee, Lin & Wahba: ``sum_{j != y} upper_ij [f_j + 1/(k-1)]_+``."""
     k = upper.shape[1]
-    return BoxLosses(labels, upper, single_scores(k), 1.0 / (k - 1))
+    return BoxLosses(labels, upper, SingleScores(k), 1.0 / (k - 1))

@@ -10,7 +10,7 @@ from scipy.special import logsumexp, wrightomega, xlogy
 from polymargin.problems.hinge.crammer import one_cost_per_class
 from polymargin.problems.hinge.losses import Array, Loss
 from polymargin.problems.hinge.tabled import TabledLosses
-from polymargin.problems.hinge.tables import differences
+from polymargin.problems.hinge.tables import Differences
 
 NEWTON_STEPS = 50
 
@@ -73,7 +73,7 @@ class LogisticLoss(Loss):
 
     def over(self, labels: NDArray[np.intp], costs: Array) -> LogisticLosses:
         """Return the loss over examples."""
-        return LogisticLosses(labels, costs.max(axis=1, keepdims=True), differences(costs.shape[1]), 1.0)
+        return LogisticLosses(labels, costs.max(axis=1, keepdims=True), Differences(costs.shape[1]), 1.0)
 
     def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""

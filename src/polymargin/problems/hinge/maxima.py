@@ -7,7 +7,6 @@ import numpy as np
 from polymargin.problems.hinge.losses import Array
 from polymargin.problems.hinge.simplices import onto_simplices, simplex_slopes
 from polymargin.problems.hinge.tabled import TabledLosses
-from polymargin.problems.hinge.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class LargestHinges(TabledLosses):
 
     def margins(self, F: Array) -> Array:
         """Return the arguments of the hinges, and zero."""
-        slopes = Table(self.directions).slopes(self.labels, F)
+        slopes = self.table.slopes(self.labels, F)
         return np.column_stack([self.offset + slopes, np.zeros(len(F))])
 
     def value(self, F: Array) -> float:
@@ -25,7 +24,7 @@ class LargestHinges(TabledLosses):
 
     def coefficients(self, dual: Array) -> Array:
         """Return the coefficients R that a dual point stands for."""
-        return -Table(self.directions).pull(self.labels, dual[:, :-1])
+        return -self.table.pull(self.labels, dual[:, :-1])
 
     def dual_value(self, dual: Array) -> float:
         """Linear part of the dual objective."""
@@ -38,7 +37,7 @@ class LargestHinges(TabledLosses):
 
     def resting_dual(self) -> Array:
         """Return the point with all weight in the slack."""
-        dual = np.zeros((len(self.labels), self.directions.shape[1] + 1))
+        dual = np.zeros((len(self.labels), self.table.n_slots + 1))
         dual[:, -1] = self.weights[:, 0]
         return dual
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from polymargin.problems.hinge.boxes import BoxLosses
 from polymargin.problems.hinge.crammer import one_cost_per_class
 from polymargin.problems.hinge.losses import Array, Loss, Shape
+from polymargin.problems.hinge.tables import KeptTable
 
 
 class IndependentHinges(BoxLosses):
@@ -28,7 +29,8 @@ class OneVsRestLoss(Loss):
         k = costs.shape[1]
         signs = np.ones((k, k)) - 2.0 * np.eye(k)
         directions = signs[:, :, None] * np.eye(k)[None, :, :]
-        return IndependentHinges(labels, np.repeat(costs.max(axis=1, keepdims=True), k, axis=1), directions, 1.0)
+        weights = np.repeat(costs.max(axis=1, keepdims=True), k, axis=1)
+        return IndependentHinges(labels, weights, KeptTable(directions), 1.0)
 
     def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""

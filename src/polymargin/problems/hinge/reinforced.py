@@ -9,6 +9,7 @@ from polymargin.checks import check_real
 from polymargin.problems.hinge.boxes import BoxLosses
 from polymargin.problems.hinge.crammer import one_cost_per_class
 from polymargin.problems.hinge.losses import Array, Loss
+from polymargin.problems.hinge.tables import KeptTable
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class ReinforcedLoss(Loss):
         directions = np.where(own == 1.0, -centred / (k - 1), centred)
         is_own = labels[:, None] == np.arange(k)
         parts = np.where(is_own, self.gamma * (k - 1), 1.0 - self.gamma)
-        return BoxLosses(labels, costs.max(axis=1, keepdims=True) * parts, directions, 1.0 / (k - 1))
+        return BoxLosses(labels, costs.max(axis=1, keepdims=True) * parts, KeptTable(directions), 1.0 / (k - 1))
 
     def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""

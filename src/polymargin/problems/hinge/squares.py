@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from polymargin.problems.hinge.losses import Array, Loss
 from polymargin.problems.hinge.tabled import TabledLosses
-from polymargin.problems.hinge.tables import differences, single_scores
+from polymargin.problems.hinge.tables import Differences, SingleScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SquaredLeeLoss(Loss):
     def over(self, labels: NDArray[np.intp], costs: Array) -> SquaredHinges:
         """Return the loss over examples."""
         k = costs.shape[1]
-        return SquaredHinges(labels, costs, single_scores(k), 1.0 / (k - 1))
+        return SquaredHinges(labels, costs, SingleScores(k), 1.0 / (k - 1))
 
 
 class SquaredWestonLoss(Loss):
@@ -63,4 +63,4 @@ class SquaredWestonLoss(Loss):
 
     def over(self, labels: NDArray[np.intp], costs: Array) -> SquaredHinges:
         """Return the loss over examples."""
-        return SquaredHinges(labels, costs, differences(costs.shape[1]), 2.0)
+        return SquaredHinges(labels, costs, Differences(costs.shape[1]), 2.0)

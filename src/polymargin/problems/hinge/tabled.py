@@ -18,13 +18,13 @@ class TabledLosses(Losses):
     ----------
     labels : (n,) class codes y.
     weights : (n, slots) or (n, 1), not negative.
-    directions : (k, slots, k): `directions[y, m]` is what slot m of an example of class y sees.
+    table : what slot m of an example of class y sees: `directions[y, m]`.
     offset : the margin.
     """
 
     labels: NDArray[np.intp]
     weights: Array
-    directions: Array
+    table: Table
     offset: float
 
     @property
@@ -35,7 +35,7 @@ class TabledLosses(Losses):
     @property
     def n_classes(self) -> int:  # type: ignore[override]
         """Number of classes."""
-        return self.directions.shape[2]
+        return self.table.n_classes
 
     @property
     def sizes(self) -> Array:
@@ -57,8 +57,8 @@ class TabledLosses(Losses):
 
     def margins(self, F: Array) -> Array:
         """Return the margins at the scores `F`."""
-        return self.offset + Table(self.directions).slopes(self.labels, F)
+        return self.offset + self.table.slopes(self.labels, F)
 
     def coefficients(self, dual: Array) -> Array:
         """Return the coefficients R that a dual point stands for."""
-        return -Table(self.directions).pull(self.labels, dual)
+        return -self.table.pull(self.labels, dual)

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from polymargin.problems.hinge.boxes import BoxLosses
 from polymargin.problems.hinge.losses import Array, Loss
-from polymargin.problems.hinge.tables import differences
+from polymargin.problems.hinge.tables import Differences
 
 
 class WestonLoss(Loss):
@@ -18,4 +18,4 @@ class WestonLoss(Loss):
 
 def weston_watkins(labels: NDArray[np.intp], upper: Array) -> BoxLosses:
     """Losses of Weston & Watkins: ``sum_{j != y} upper_ij [f_j - f_y + 2]_+``."""
-    return BoxLosses(labels, upper, differences(upper.shape[1]), 2.0)
+    return BoxLosses(labels, upper, Differences(upper.shape[1]), 2.0)

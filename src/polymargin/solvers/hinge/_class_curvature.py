@@ -55,18 +55,17 @@ def curvature_of_hinges(weights: sparse.csr_array, features: Array, of_pairs: sp
     return (of_pairs @ (weights.T @ products)).reshape(k, k, p, p).transpose(2, 0, 3, 1)
 
 
-def pairs_of_atoms(atoms: Array) -> sparse.csr_array:
+def pairs_of_atoms(atoms: sparse.csr_array) -> sparse.csr_array:
     """Return the products (k k, atoms) of every atom with itself, which has few classes."""
-    k = atoms.shape[1]
-    atom, entry = np.nonzero(atoms)
-    starts = np.searchsorted(atom, np.arange(len(atoms) + 1))
-    counts = np.diff(starts)
+    n_atoms, k = atoms.shape
+    entry, starts, counts = atoms.indices, atoms.indptr, np.diff(atoms.indptr)
+    atom = np.repeat(np.arange(n_atoms), counts)
     first = np.repeat(np.arange(len(atom)), counts[atom])  # every entry with all of its atom
     within = np.arange(len(first)) - np.repeat(np.cumsum(counts[atom]) - counts[atom], counts[atom])
     second = starts[atom[first]] + within
-    value = atoms[atom, entry]
+    value = atoms.data
     place = (entry[first] * k + entry[second], atom[first])
-    return sparse.csr_array((value[first] * value[second], place), shape=(k * k, len(atoms)))
+    return sparse.csr_array((value[first] * value[second], place), shape=(k * k, n_atoms))
 
 
 def in_basis(curvature: Array, basis: Array) -> Array:

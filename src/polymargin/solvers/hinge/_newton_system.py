@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from polymargin.coding import zero_sum_basis
@@ -28,7 +29,9 @@ INTERCEPT_DAMPING = 1e-13
 class Unknowns:
     """What stays fixed over the iterations of the unknowns Z (k-1, p), whatever the rows."""
 
-    def __init__(self, problem: HingeProblem | PartitionedHinge, n_classes: int, n_features: int, atoms: Array):
+    def __init__(
+        self, problem: HingeProblem | PartitionedHinge, n_classes: int, n_features: int, atoms: sparse.csr_array
+    ):
         self.basis = zero_sum_basis(n_classes)
         self.penalty = np.ones(n_features + problem.fit_intercept)
         if problem.fit_intercept:
@@ -52,7 +55,7 @@ class Unknowns:
 
     def factorised(self, grams: Array) -> Solve:
         """Return the solution operator of the reduced system with these weighted Grams."""
-        few = self.tilt.size <= min(INTERIOR.few_unknowns, INTERIOR.outer_entries // self.atoms.size)
+        few = self.tilt.size <= min(INTERIOR.few_unknowns, INTERIOR.outer_entries // np.prod(self.atoms.shape))
         if self.class_of_atom is None or few:
             return _factorise(self.normal_matrix(grams))
         p = len(self.penalty)
@@ -151,11 +154,12 @@ class NewtonSystem:
         return length
 
 
-def _classes_of_single_scores(atoms: Array) -> NDArray[np.intp] | None:
+def _classes_of_single_scores(atoms: sparse.csr_array) -> NDArray[np.intp] | None:
     """Return the class whose score every atom sees, where each sees that of one class, all different."""
     n_atoms, k = atoms.shape
     if n_atoms != k:
         return None
+    atoms = atoms.toarray()
     classes = np.abs(atoms).argmax(axis=1)
     if len(np.unique(classes)) != k:
         return None
@@ -169,10 +173,13 @@ def _factorise_classes(matrices: Array, basis: Array) -> Solve:
 
     In weights W = Z'B' the system falls into classes, ``M_j w_j = r_j - common``, but for the zero sum of the
     w_j, which sets ``common``: of k matrices (p, p) and their inverses' sum, instead of one of (k - 1) p unknowns.
+    The matrices are changed.
     """
     scale = 1.0 / np.sqrt(matrices.diagonal(axis1=1, axis2=2).mean(axis=0))
-    matrices = matrices * scale[:, None] * scale
-    inverses = np.array([_inverse(matrix) for matrix in matrices])
+    matrices *= scale[:, None] * scale
+    inverses = np.empty_like(matrices)
+    for inverse, matrix in zip(inverses, matrices, strict=True):
+        inverse[:] = _inverse(matrix)
     coupling, failed = dpotrf(inverses.sum(axis=0), lower=1)
     if failed:
         raise np.linalg.LinAlgError("the classes' coupling is not positive definite")

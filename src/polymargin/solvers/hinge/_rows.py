@@ -68,7 +68,7 @@ class Rows:
         if self.by_class:
             grams = self.slots.curvature(self.blocks.theta, self.features)
         else:
-            atom_weights, n_atoms = self.blocks.atom_weights, len(self.slots.atoms)
+            atom_weights, n_atoms = self.blocks.atom_weights, self.slots.atoms.shape[0]
             grams = weighted_grams(self.features, self.products, n_atoms, atom_weights)
         return Products(mean, self.blocks.alpha.size), grams, self._pulled(self.blocks.predict())
 
@@ -159,7 +159,7 @@ class Part:
 class PartSummary(NamedTuple):
     """Atoms and margin of the losses, the same everywhere; sums of their weights, numbers, and tilts' pulls."""
 
-    atoms: Array
+    atoms: sparse.csr_array
     offset: float
     weight: float
     n_losses: int

@@ -10,15 +10,15 @@ of few fixed vectors with non-negative weights: one per class for Lee, Lin & Wah
 """
 
 from abc import ABC, abstractmethod
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin.coding import class_pairs
 from polymargin.problems.hinge import BoxLosses, CurvedLosses, Losses, PairLosses, curved, hinges, simplices
+from polymargin.problems.hinge.tables import pair_atoms
 from polymargin.solvers.hinge._class_curvature import (
     chunks_of,
     curvature_of_hinges,
@@ -34,7 +34,7 @@ class Slots(ABC):
 
     weight: Array
     offsets: Array
-    atoms: Array
+    atoms: sparse.csr_array
     smooth: tuple[NDArray[np.intp], NDArray[np.intp]] = (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
     """The slots of blocks with a smooth loss; see `CurvedSlots`."""
 
@@ -100,10 +100,7 @@ class BoxSlots(Slots):
         self.weight = losses.upper[self.example, self.hinge]
         self.offsets = np.tile([losses.offset, 0.0], (len(self.weight), 1))
         self.starts = np.searchsorted(self.example, np.arange(losses.n_examples + 1))
-        # one table for all classes: its copies would be cubic in them
-        shared = losses.directions.strides[0] == 0
-        self.atoms, atom_of = _unique_up_to_sign(losses.directions[:1] if shared else losses.directions)
-        self.atom = atom_of[0 if shared else losses.labels[self.example], self.hinge]
+        self.atoms, self.atom = losses.table.atoms(losses.labels[self.example], self.hinge)
 
     def lift(self, F: Array) -> Array:
         """Return the linear part of the slots' margins at the scores `F`."""
@@ -117,7 +114,7 @@ class BoxSlots(Slots):
     def atom_weights(self, theta: Array, rows: slice) -> Array:
         """Return the weights of the atoms that `theta` gives the examples `rows`."""
         part = slice(self.starts[rows.start], self.starts[rows.stop])
-        n_rows, n_atoms = rows.stop - rows.start, len(self.atoms)
+        n_rows, n_atoms = rows.stop - rows.start, self.atoms.shape[0]
         cell = (self.example[part] - rows.start) * n_atoms + self.atom[part]
         weights = np.bincount(cell, _harmonic(theta[part]), minlength=n_rows * n_atoms)
         return weights.astype(np.float64, copy=False).reshape(n_rows, n_atoms)
@@ -129,7 +126,7 @@ class BoxSlots(Slots):
         for first, last, part in chunks_of(features, k):
             begin, end = self.starts[first], self.starts[last]
             table = (weights[begin:end], self.atom[begin:end], self.starts[first : last + 1] - begin)
-            chunk = sparse.csr_array(table, shape=(last - first, len(self.atoms)))
+            chunk = sparse.csr_array(table, shape=(last - first, self.atoms.shape[0]))
             curvature += curvature_of_hinges(chunk, part, self.of_pairs)
         return curvature
 
@@ -171,7 +168,7 @@ class SimplexSlots(Slots):
         self.offsets = np.full((len(self.anchor), k), losses.offset)
         self.offsets.put(np.arange(len(self.anchor)) * k + self.anchor, 0.0)
         self.starts = np.arange(n + 1) if self.one_each else np.searchsorted(self.example, np.arange(n + 1))
-        self.atoms = _differences(k)
+        self.atoms = pair_atoms(k)
 
     @cached_property
     def owner(self) -> sparse.csr_array:
@@ -199,7 +196,7 @@ class SimplexSlots(Slots):
         first, last = self.starts[rows.start], self.starts[rows.stop]
         part = theta[first:last]
         scaled = part / row_sums(part)[:, None]
-        weights = np.empty((len(part), len(self.atoms)))
+        weights = np.empty((len(part), self.atoms.shape[0]))
         at, k = 0, part.shape[1]
         for a in range(k - 1):
             np.multiply(scaled[:, a : a + 1], part[:, a + 1 :], out=weights[:, at : at + k - 1 - a])
@@ -263,13 +260,6 @@ class CurvedSlots(SimplexSlots):
         return float(np.vdot(others, slack)) + self.cost(slack, epigraph) + conjugate
 
 
-@cache
-def _differences(k: int) -> Array:
-    """Return the differences of the pairs of unit vectors."""
-    first, second = class_pairs(k).T
-    return np.eye(k)[first] - np.eye(k)[second]
-
-
 def row_sums(array: Array) -> Array:
     """Return the sums over the slots of every block: as a product, much faster than `sum` on short rows."""
     return array @ np.ones(array.shape[1])
@@ -278,17 +268,3 @@ def row_sums(array: Array) -> Array:
 def _harmonic(theta: Array) -> Array:
     """Curvature of hinges: half the harmonic mean of the two slots."""
     return theta[:, 0] / (1.0 + theta[:, 0] / theta[:, 1])
-
-
-def _unique_up_to_sign(directions: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return the different vectors (atoms, k) of a table (k, slots, k) of directions, and their places in it."""
-    k = directions.shape[-1]
-    flat = directions.reshape(-1, k)
-    leading = np.take_along_axis(flat, (flat != 0).argmax(axis=1)[:, None], axis=1)
-    signed = np.where(leading < 0, -1.0, 1.0) * flat + 0.0  # 0.0 takes the sign off zeros
-    # most rows of a large table are equal, and sorting compares equal ones to their ends: so they are hashed first
-    number: dict[bytes, int] = {}
-    numbers = [number.setdefault(row.tobytes(), len(number)) for row in signed]
-    different = np.frombuffer(b"".join(number), dtype=signed.dtype).reshape(-1, k)
-    atoms, order = np.unique(different, axis=0, return_inverse=True)
-    return atoms, order.reshape(-1)[numbers].reshape(directions.shape[:2])

@@ -19,6 +19,7 @@ from polymargin.solvers.hinge.inner_loop import Burst, InnerLoop
 from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.hinge.kernel_point import KernelPoint, whole_matrix
 from polymargin.solvers.hinge.lee import LeeLoop
+from polymargin.solvers.hinge.moves import own_class
 from polymargin.solvers.hinge.relative import RelativeLoop
 from polymargin.solvers.stagnation import Stagnation
 
@@ -34,6 +35,9 @@ class DecompositionSettings:
     steps_per_example : steps of an inner loop, at most.
     burst : steps times examples of one stretch of compiled work: a small part of a second.
     extremes : part of a working set that is chosen by the most violating moves.
+    active_rows, active_share, reach : where all rows of a matrix in memory are worked on at once, they are, after
+        the first round, those alone that have coefficients or margins above minus `reach` margins, if these are so
+        many at least and at most, and no larger a part of all.
     negative_curvature : of a direction, relative to the kernel's largest, that rounding does not explain.
     lazy_bytes : of the blocks in which a matrix that is not kept is computed: a small part of a second each.
     updates_right_to : tolerance down to which scores that were updated step by step are right: where the matrix is
@@ -51,6 +55,9 @@ class DecompositionSettings:
     steps_per_example: int = 10
     burst: int = 2**25
     extremes: float = 0.125
+    active_rows: tuple[int, int] = (200, 4000)
+    active_share: float = 0.8
+    reach: float = 0.03
     negative_curvature: float = 1e-6
     lazy_bytes: int = 2**24
     gain: float = 0.9
@@ -127,6 +134,7 @@ class _Rounds(KernelPoint):
         takes_all = self.loop.takes_all and self.whole_matrix is not None
         # rows that have to be computed first: half as many, so that a stop need not wait long
         self.size = n if takes_all else min(size // 2 if self.is_lazy else size, n)
+        self.block: tuple[NDArray[np.intp], NDArray[np.float64]] | None = None
 
     @property
     def is_lazy(self) -> bool:
@@ -141,7 +149,8 @@ class _Rounds(KernelPoint):
         """Return the next working set: extremes of every class, examples of largest gap, and of the last set."""
         n = self.losses.n_examples
         if self.size == n:
-            return np.arange(n)
+            self.rows = self._active() if len(self.rows) else np.arange(n)
+            return self.rows
         if not len(self.rows):
             self.rows = _spread(self.losses, self.size)
             return self.rows
@@ -160,12 +169,38 @@ class _Rounds(KernelPoint):
         self.rows = rows
         return rows
 
+    def _active(self) -> NDArray[np.intp]:
+        """Return the rows that seem to have a part in the solution, or all: steps on fewer rows are shorter.
+
+        Where they are nearly those of a block that is at hand, those of the block.
+        """
+        n, tuning = self.losses.n_examples, self.tuning
+        margins = self.losses.margins(self.H + self.intercept)
+        margins = np.where(own_class(self.losses), -np.inf, margins).max(axis=1)
+        active = np.flatnonzero(self.R.any(axis=1) | (margins > -tuning.reach * self.losses.offset))
+        least, most = tuning.active_rows
+        if not least <= len(active) <= min(most, tuning.active_share * n):
+            return np.arange(n)
+        rows = np.empty(0, dtype=np.intp) if self.block is None else self.block[0]
+        is_near = len(active) >= tuning.active_share * len(rows) and bool(np.isin(active, rows).all())
+        return rows if is_near else active
+
+    def _kernel_of(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the kernel matrix of a working set; that of active rows, which stay for many rounds, is kept."""
+        if self.whole_matrix is not None and len(rows) == self.losses.n_examples:
+            return np.ascontiguousarray(self.whole_matrix)
+        if self.block is not None and self.block[0] is rows:
+            return self.block[1]
+        self.block = None  # before there is another one
+        block = np.ascontiguousarray(self.gram.block(rows, rows))
+        if self.size == self.losses.n_examples:
+            self.block = rows, block
+        return block
+
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local, tuning = self.losses.restricted(rows), self.tuning
-        K = self.whole_matrix if len(rows) == self.losses.n_examples else None
-        K = np.ascontiguousarray(self.gram.block(rows, rows) if K is None else K)
-        old = self.dual[rows]
+        K, old = self._kernel_of(rows), self.dual[rows]
         max_steps = max(1, min(tuning.steps_per_example * len(rows), tuning.burst // len(rows)))
         new, visits = self.loop.improve(
             rows, K, old, self.H[rows], Burst(tuning.reduction, max_steps, tuning.negative_curvature)

@@ -229,7 +229,7 @@ def _count_iteration(progress: Progress, model: "Model | PartitionedModel", *, i
     if isinstance(model, PartitionedModel):
         return
     (n, p), k, slots = model.features.shape, len(model.unknowns.basis), model.slots
-    progress.work += _work_per_iteration(n, p, k, len(slots.atoms), slots.offsets.size, is_compiled)
+    progress.work += _work_per_iteration(n, p, k, slots.atoms.shape[0], slots.offsets.size, is_compiled)
 
 
 @lru_cache

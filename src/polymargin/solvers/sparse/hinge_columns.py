@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.hinge import PolyhedralLosses, hinges, simplices
+from polymargin.problems.hinge.tables import Differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,15 @@ class HingeColumns:
             example, slot = map(np.ascontiguousarray, np.nonzero(losses.upper))
             upper = losses.upper[example, slot]
             return cls(
-                example, slot, losses.labels[example], upper, losses.directions, losses.offset, None,
+                example, slot, losses.labels[example], upper, losses.table.directions, losses.offset, None,
                 losses.upper.shape,
             )  # fmt: skip
         maxima = simplices(of, "The cutting-plane method")
         if not maxima.one_each:
             raise TypeError("The cutting-plane method needs one maximum for each example.")
         k = maxima.n_classes
+        directions = Differences(k).directions
         example, slot = map(np.ascontiguousarray, np.nonzero(maxima.anchor[:, None] != np.arange(k)))
-        directions = np.eye(k)[None, :, :] - np.eye(k)[:, None, :]
         return cls(
             example, slot, maxima.anchor[example], maxima.weight[example], directions, maxima.offset,
             maxima.weight, (maxima.n_examples, k),
