@@ -20,6 +20,7 @@ from polymargin.problems.hinge import HingeProblem, features_of
 from polymargin.solvers.hinge._blocks import GeneralBlocks, HingeBlocks, SimplexBlocks
 from polymargin.solvers.hinge._slots import Array, Slots, row_sums, slots_of
 from polymargin.solvers.hinge.settings import INTERIOR
+from polymargin.threads import over_ranges
 
 
 class Products(NamedTuple):
@@ -324,10 +325,14 @@ def weighted_grams(
         last = min(first + height, n)
         part = features[first:last].toarray() if sparse.issparse(features) else features[first:last]
         roots = np.sqrt(atom_weights(first, last))
-        for gram, root in zip(grams, roots.T, strict=True):
-            seen = np.flatnonzero(root)
-            weighted = part * root[:, None] if len(seen) == len(root) else part[seen] * root[seen, None]
-            gram += weighted.T @ weighted
+
+        def add(atoms: slice, part: Array = part, roots: Array = roots) -> None:
+            for gram, root in zip(grams[atoms], roots.T[atoms], strict=True):
+                seen = np.flatnonzero(root)
+                weighted = part * root[:, None] if len(seen) == len(root) else part[seen] * root[seen, None]
+                gram += weighted.T @ weighted
+
+        over_ranges(add, n_atoms, max(1, INTERIOR.products_of_a_thread // (part.size * p)))
     return grams.reshape(-1, p * p)
 
 

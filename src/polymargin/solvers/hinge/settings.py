@@ -46,6 +46,7 @@ class InteriorSettings:
     outer_entries : of the table of products of the atoms' coordinates, up to which it is kept; of many classes the
         curvature is formed in the classes' own coordinates, without it.
     chunk_entries : of features that are weighted at a time.
+    products_of_a_thread : products of entries below which a thread is not worth its start.
     entries_visited, thin_products : times that an iteration goes over all slots, about, and over the features, a
         column per class.
     class_products : products with the classes' inverses and matrices in an iteration, where classes fall apart.
@@ -87,6 +88,7 @@ class InteriorSettings:
     few_unknowns: int = 400
     outer_entries: int = 2**24
     chunk_entries: int = 2**18
+    products_of_a_thread: int = 2**25
     entries_visited: int = 8
     thin_products: int = 10
     class_products: int = 60
