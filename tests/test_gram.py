@@ -16,9 +16,11 @@ from polymargin.gram import (
     make_gram,
     ranked_rows,
     resolve_kernel,
+    squares_of,
     wide_product,
 )
 from polymargin.gram.products import ProductSettings
+from polymargin.threads import ThreadSettings, one_blas_thread, thread_settings
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 
@@ -181,12 +183,38 @@ def test_rbf_matrices_are_the_same_in_threads(threads, n):
     np.testing.assert_allclose(matrix, pairwise_kernels(X, metric="rbf", gamma=0.3), rtol=1e-12)
 
 
-def test_wide_products_are_those_of_blas_in_ranges_of_rows(threads):
-    rng, in_ranges = np.random.default_rng(0), ProductSettings(entries_of_a_thread=100)
-    matrix = rng.normal(size=(70, 50)).astype(np.float32)
+SMALL_BLOCKS = ProductSettings(entries_of_a_thread=100, rows_of_a_block=9)
+
+
+def test_wide_products_are_those_of_blas(threads):
+    matrix = np.random.default_rng(0).normal(size=(70, 50)).astype(np.float32)
     A, B = matrix[:60, :40], matrix[:40, 7:30]
-    np.testing.assert_allclose(wide_product(A, B, in_ranges), A @ B, rtol=1e-5, atol=1e-5)
-    assert wide_product(A, B.astype(np.float64), in_ranges).dtype == np.float64
-    assert wide_product(A[:, :0], B[:0], in_ranges).shape == (60, 23)
-    together = wide_product(sparse.csr_array(A.astype(np.float64)), B, in_ranges)
+    np.testing.assert_allclose(wide_product(A, B, SMALL_BLOCKS), A @ B, rtol=1e-5, atol=1e-5)
+    assert wide_product(A, B.astype(np.float64), SMALL_BLOCKS).dtype == np.float64
+    assert wide_product(A[:, :0], B[:0], SMALL_BLOCKS).shape == (60, 23)
+    assert wide_product(A[:0], B, SMALL_BLOCKS).shape == (0, 23)
+    together = wide_product(sparse.csr_array(A.astype(np.float64)), B, SMALL_BLOCKS)
     np.testing.assert_allclose(together, A @ B, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("p", [0, 1, 9, 31])
+def test_squares_are_those_of_blas(threads, p):
+    rows = np.random.default_rng(p).normal(size=(40, p))
+    found = squares_of(rows, SMALL_BLOCKS)
+    np.testing.assert_allclose(found, rows.T @ rows, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(squares_of(sparse.csr_array(rows)), rows.T @ rows, rtol=1e-12, atol=1e-12)
+
+
+def test_large_products_are_the_same_to_the_last_bit_in_any_number_of_threads():
+    A, B = (np.random.default_rng(n).normal(size=(n, 211)) for n in (1003, 307))
+
+    def products(most):
+        with thread_settings(ThreadSettings(most=most)):
+            return wide_product(A, B.T, SMALL_BLOCKS), squares_of(A, SMALL_BLOCKS), Kernel("rbf", 0.1).matrix(A)
+
+    with one_blas_thread():
+        once = products(1)
+        for most in (2, 3):
+            for first, second in zip(once, products(most), strict=True):
+                np.testing.assert_array_equal(first, second)

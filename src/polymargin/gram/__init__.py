@@ -25,7 +25,7 @@ from polymargin.gram.landmarks import (
     row_keys,
 )
 from polymargin.gram.points import PointKernel
-from polymargin.gram.products import multiply_packed, skinny_product, wide_product
+from polymargin.gram.products import multiply_packed, skinny_product, squares_of, wide_product
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -79,5 +79,6 @@ __all__ = [
     "row_keys",
     "row_norms_squared",
     "skinny_product",
+    "squares_of",
     "wide_product",
 ]

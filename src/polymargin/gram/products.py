@@ -22,6 +22,7 @@ class ProductSettings:
     least_entries : of the matrix, below which a call costs more than the work.
     entries_of_a_thread : entries of the matrix times columns below which a thread is not worth its start.
     rows_at_a_time : rows that BLAS is given copies of, where they stay in the cache.
+    rows_of_a_block : rows at least, or columns, that are one product of BLAS.
     few_rows : part of the rows of a symmetric matrix below which to read these alone takes less.
     """
 
@@ -30,6 +31,7 @@ class ProductSettings:
     least_entries: int = 2**17
     entries_of_a_thread: int = 2**25
     rows_at_a_time: int = 64
+    rows_of_a_block: int = 192
     few_rows: float = 0.75
 
     def pays(self, entries: int, columns: int, most: int) -> bool:
@@ -73,7 +75,9 @@ def multiply_packed(matrix: NDArray, panels: NDArray, out: NDArray, tuning: Prod
 
 
 def wide_product(A: Any, B: Any, tuning: ProductSettings = DEFAULTS) -> Any:
-    """Return ``A @ B`` by BLAS, ranges of many rows in threads of our own: these sleep where BLAS's own spin.
+    """Return ``A @ B`` by BLAS, blocks of rows in threads of our own: these sleep where BLAS's own spin.
+
+    The blocks are the same for any number of threads, and so is the product, to the last bit.
 
     Examples
     --------
@@ -84,8 +88,46 @@ def wide_product(A: Any, B: Any, tuning: ProductSettings = DEFAULTS) -> Any:
     if sparse.issparse(A) or sparse.issparse(B):
         return A @ B
     out = np.empty((len(A), B.shape[1]), dtype=np.result_type(A, B))
-    over_ranges(lambda rows: np.matmul(A[rows], B, out=out[rows]), len(A), tuning.lines_of_a_thread(B.size))
+    height = max(tuning.rows_of_a_block, tuning.lines_of_a_thread(B.size))
+
+    def fill(some: slice) -> None:
+        for rows in blocks[some]:
+            np.matmul(A[rows], B, out=out[rows])
+
+    blocks = _blocks(len(A), height)
+    over_ranges(fill, len(blocks), 1)
     return out
+
+
+def squares_of(X: Any, tuning: ProductSettings = DEFAULTS) -> NDArray:
+    """Return ``X'X``, dense, for rows X; of dense ones in blocks of columns, as `wide_product` has them of rows.
+
+    Examples
+    --------
+    >>> squares_of(np.array([[1.0, 2.0], [0.0, 1.0]]))
+    array([[1., 2.],
+           [2., 5.]])
+    """
+    if sparse.issparse(X):
+        return np.asarray((X.T @ X).toarray())
+    n, p = X.shape
+    squares = np.empty((p, p), dtype=X.dtype)
+
+    def fill(some: slice) -> None:
+        for columns in blocks[some]:
+            own, before = X[:, columns], X[:, : columns.start]
+            squares[columns, columns] = own.T @ own
+            squares[: columns.start, columns] = before.T @ own
+            squares[columns, : columns.start] = squares[: columns.start, columns].T
+
+    blocks = _blocks(p, tuning.rows_of_a_block)
+    blocks = blocks[::2] + blocks[1::2]  # long and short ones for every thread
+    over_ranges(fill, len(blocks), tuning.lines_of_a_thread(n * p * tuning.rows_of_a_block))
+    return squares
+
+
+def _blocks(n: int, height: int) -> list[slice]:
+    return [slice(first, min(first + height, n)) for first in range(0, n, height)]
 
 
 def transposed_product(

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polymargin._native.skinny import available, pack, register_width
 from polymargin._native.splitting import sweep
-from polymargin.gram import multiply_packed, wide_product
+from polymargin.gram import multiply_packed, squares_of, wide_product
 from polymargin.solvers.contract import Progress
 from polymargin.threads import AbandonedError, eigh
 
@@ -201,7 +200,7 @@ class FeatureInverse:
         """Find the eigenvectors; False if there is no time for it."""
         X = self.features
         try:
-            values, vectors = eigh(squares_of(X), progress.out_of_time)
+            values, vectors = eigh(squares_of(X.astype(np.float64, copy=False)), progress.out_of_time)
         except AbandonedError:
             return False
         kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
@@ -233,13 +232,6 @@ class FeatureInverse:
             panel = right[part.start * n : part.stop * n].reshape(n, -1)
             np.subtract(panel, answer[:, part], out=answer[:, part])
         answer /= np.float32(self.rho)
-
-
-def squares_of(features: Any) -> Array:
-    """Return ``X'X`` in double precision, dense."""
-    X = features.astype(np.float64, copy=False)
-    squares = wide_product(X.T, X)
-    return np.asarray(squares.toarray() if sparse.issparse(squares) else squares)
 
 
 def _inverse_factor(matrix: NDArray) -> NDArray:

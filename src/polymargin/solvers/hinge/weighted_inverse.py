@@ -7,9 +7,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin._native.skinny import available
-from polymargin.gram import multiply_packed, wide_product
+from polymargin.gram import multiply_packed, squares_of, wide_product
 from polymargin.solvers.contract import Progress
-from polymargin.solvers.hinge.inverses import DEFAULTS, Columns, InverseSettings, squares_of
+from polymargin.solvers.hinge.inverses import DEFAULTS, Columns, InverseSettings
 from polymargin.threads import AbandonedError, eigh
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ class WeightedInverse:
         """Find the eigenvectors; False if there is no time for it."""
         X = self.features
         try:
-            values, vectors = eigh(squares_of(X), progress.out_of_time)
+            values, vectors = eigh(squares_of(X.astype(np.float64, copy=False)), progress.out_of_time)
         except AbandonedError:
             return False
         kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
@@ -45,7 +45,7 @@ class WeightedInverse:
         """Take a diagonal."""
         self.diagonal = diagonal
         scaled = self.rows / np.sqrt(diagonal).astype(np.float32)[:, None]
-        matrix = wide_product(scaled.T, scaled).astype(np.float64)
+        matrix = squares_of(scaled).astype(np.float64)
         matrix[np.diag_indices_from(matrix)] += 1.0
         self.within = scipy.linalg.inv(matrix, overwrite_a=True) if len(matrix) else matrix
 
