@@ -102,11 +102,12 @@ def tasks(tmp_path):
 
 def test_large_products_have_the_threads_that_are_idle(blas_threads, tasks, monkeypatch):
     monkeypatch.setattr("polymargin.threads._openmp_effective_n_threads", lambda: 3)
+    before = blas_threads()  # some builds of BLAS have one thread at most
     with one_blas_thread():
         for running, idle in ((0, 3), (1, 3), (2, 2), (3, 1), (9, 1)):
             tasks(running)
             with large_products(LARGE_ENTRIES):
-                assert blas_threads() == {idle}
+                assert blas_threads() == {min(idle, threads) for threads in before}
             assert blas_threads() == {1}
 
 

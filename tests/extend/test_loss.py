@@ -12,7 +12,7 @@ from polymargin import MarginSearch, MulticategorySVC, ProbabilityClassifier, Ro
 from polymargin.extend import Loss, check_loss, check_solver
 from polymargin.problems.hinge import LOSSES
 from polymargin.problems.hinge.squares import SquaredHinges
-from polymargin.problems.hinge.tables import single_scores
+from polymargin.problems.hinge.tables import SingleScores
 from polymargin.solvers.hinge.decomposition import Decomposition
 from polymargin.solvers.hinge.general import GeneralNewton
 from tests.simulate import blobs
@@ -61,7 +61,7 @@ class BrokenLoss(Loss):
 
     def over(self, labels, costs):
         k = costs.shape[1]
-        return Broken(labels, costs, single_scores(k), 1.0 / (k - 1), self.fault)
+        return Broken(labels, costs, SingleScores(k), 1.0 / (k - 1), self.fault)
 
 
 FAULTS = {

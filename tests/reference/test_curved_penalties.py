@@ -37,7 +37,7 @@ def optimum(problem, penalty, tau):
     F = X @ W.T + np.ones((len(X), 1)) @ b
     if hasattr(losses, "upper"):
         inside = [
-            F @ losses.directions[y].T if (losses.directions == losses.directions[0]).all() else F - F[:, [y]]
+            F @ losses.table.directions[y].T if losses.sees_single_scores else F - F[:, [y]]
             for y in range(k)
         ]
         value = sum(
