@@ -37,8 +37,7 @@ def optimum(problem, penalty, tau):
     F = X @ W.T + np.ones((len(X), 1)) @ b
     if hasattr(losses, "upper"):
         inside = [
-            F @ losses.table.directions[y].T if losses.sees_single_scores else F - F[:, [y]]
-            for y in range(k)
+            F @ losses.table.directions[y].T if losses.sees_single_scores else F - F[:, [y]] for y in range(k)
         ]
         value = sum(
             cp.sum(
