@@ -11,18 +11,27 @@
 
 #define GROUP 4
 
-/* out[:groups] += the row's product with so many groups of four columns of W */
+/* sums += entry e of the row times its groups of W */
+#define ADD_ENTRY(groups, e, sums)                                                             \
+    {                                                                                          \
+        const double *w = W + (ptrdiff_t)columns[e] * width;                                   \
+        const double value = values[e];                                                        \
+        const four same = {value, value, value, value};                                        \
+        for (int g = 0; g < groups; g++) sums[g] += same * *(const four *)(w + GROUP * g);     \
+    }
+
+/* out[:groups] += the row's product with so many groups of four columns of W; two sums, as one would wait for itself */
 #define ADD_PRODUCT_OF_ROW(groups)                                                             \
     {                                                                                          \
-        four sums[groups];                                                                     \
+        four sums[groups], others[groups] = {{0}};                                             \
+        ptrdiff_t e = 0;                                                                       \
         for (int g = 0; g < groups; g++) sums[g] = *(const four *)(out + GROUP * g);           \
-        for (ptrdiff_t e = 0; e < entries; e++) {                                              \
-            const double *w = W + (ptrdiff_t)columns[e] * width;                               \
-            const double value = values[e];                                                    \
-            const four same = {value, value, value, value};                                    \
-            for (int g = 0; g < groups; g++) sums[g] += same * *(const four *)(w + GROUP * g); \
+        for (; e + 1 < entries; e += 2) {                                                      \
+            ADD_ENTRY(groups, e, sums)                                                         \
+            ADD_ENTRY(groups, e + 1, others)                                                   \
         }                                                                                      \
-        for (int g = 0; g < groups; g++) *(four *)(out + GROUP * g) = sums[g];                 \
+        if (e < entries) ADD_ENTRY(groups, e, sums)                                            \
+        for (int g = 0; g < groups; g++) *(four *)(out + GROUP * g) = sums[g] + others[g];     \
     }
 
 /* W[columns, :groups] += the row's entries times so many groups of four numbers of change */
