@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import brentq
 
-from polymargin._native.block_descent import sweep_dense
+from polymargin._native.block_descent import sweep_dense, sweep_sparse
 from polymargin._native.proximal import proximal_step
 from polymargin.problems.hinge import crammer_singer, lee_lin_wahba, weston_watkins
 from tests.simulate import blobs, random_costs
@@ -114,3 +115,36 @@ def test_sweep(loss):
     centred = W - W.mean(axis=0)
     np.testing.assert_allclose(centred, (X.T @ R).T, atol=1e-10)
     np.testing.assert_allclose(shift - shift.mean(), tau * R.sum(axis=0), atol=1e-10)
+
+
+@pytest.mark.parametrize("k", [2, 7, 10, 16, 26])
+@pytest.mark.parametrize("values", [np.float32, np.float64])
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
+def test_sweep_of_compressed_rows(k, values, indices):
+    rng = np.random.default_rng(k)
+    n, p = 3 * k, 11
+    X = np.where(rng.random((n, p)) < 0.3, rng.normal(size=(n, p)), 0.0).astype(values)
+    X[1] = 0.0  # a row without entries
+    losses = lee_lin_wahba(np.arange(n) % k, rng.random((n, k)) * (np.arange(k) != (np.arange(n) % k)[:, None]))
+    tables = losses.compiled_tables()
+    rows, width, tau = sparse.csr_array(X), 4 * -(-k // 4), 0.3
+    storage = (
+        (np.ascontiguousarray(X),),
+        (rows.data, rows.indices.astype(indices), rows.indptr.astype(indices)),
+    )
+    squares, order = np.square(X, dtype=np.float64).sum(axis=1) + 0.1, rng.permutation(n).astype(np.int32)
+    found = []
+    for sweep, features, shape in zip((sweep_dense, sweep_sparse), storage, ((k, p), (p, width)), strict=True):
+        dual, W, shift = np.zeros((n, k)), np.zeros(shape), np.zeros(k)
+        loss, slack = np.empty(n), np.empty(n)
+        calm, wake = np.ones(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
+        for epoch in (1, 2, 3):
+            sweep(
+                *features, squares, order, tables.example, tables.label, tables.bound, losses.offset,
+                tables.coupling, False, True, tau, dual, W, shift, loss, slack, calm, wake, epoch,
+                np.zeros((3, width)),
+            )  # fmt: skip
+        found.append((dual, W.T if sweep is sweep_dense else W[:, :k], shift, loss, slack))
+        assert not W[:, k:].any() or sweep is sweep_dense
+    for of_dense, of_sparse in zip(*found, strict=True):
+        np.testing.assert_allclose(of_sparse, of_dense, atol=1e-9)

@@ -36,9 +36,26 @@ cdef extern from "vectors.h" nogil:
     double move_to_aim(double shift, const double *target, const double *upper, double *u, double *change,
                        double *size, int k)
 
+cdef extern from "sparse_rows.h" nogil:
+    void score_doubles(const double* values, const int* columns, ptrdiff_t entries, const double* W,
+                       ptrdiff_t width, double* out)
+    void change_doubles(const double* values, const int* columns, ptrdiff_t entries, double* W,
+                        ptrdiff_t width, const double* change)
+    void score_doubles_far(const double* values, const long long* columns, ptrdiff_t entries, const double* W,
+                           ptrdiff_t width, double* out)
+    void change_doubles_far(const double* values, const long long* columns, ptrdiff_t entries, double* W,
+                            ptrdiff_t width, const double* change)
+    void score_floats(const float* values, const int* columns, ptrdiff_t entries, const double* W,
+                      ptrdiff_t width, double* out)
+    void change_floats(const float* values, const int* columns, ptrdiff_t entries, double* W,
+                       ptrdiff_t width, const double* change)
+    void score_floats_far(const float* values, const long long* columns, ptrdiff_t entries, const double* W,
+                          ptrdiff_t width, double* out)
+    void change_floats_far(const float* values, const long long* columns, ptrdiff_t entries, double* W,
+                           ptrdiff_t width, const double* change)
+
 cdef enum:
     LONGEST_REST = 16
-    FEW_CLASSES = 8
 
 ctypedef fused index:
     int
@@ -179,50 +196,32 @@ def sweep_dense(
 
 
 cdef inline void _score(
-    const floating* values, const index* columns, index number, const double* W, int k, double* f
+    const floating* values, const index* columns, Py_ssize_t entries, const double* W, Py_ssize_t width, double* f
 ) noexcept nogil:
-    """Add the products of a sparse row with the k columns of W to f, four at a time in registers."""
-    cdef double f0, f1, f2, f3, x
-    cdef const double* w
-    cdef index at
-    cdef int j
-    for j in range(0, k - 3, 4):
-        f0, f1, f2, f3 = f[j], f[j + 1], f[j + 2], f[j + 3]
-        for at in range(number):
-            x = values[at]
-            w = W + <Py_ssize_t> columns[at] * k + j
-            f0 += x * w[0]
-            f1 += x * w[1]
-            f2 += x * w[2]
-            f3 += x * w[3]
-        f[j], f[j + 1], f[j + 2], f[j + 3] = f0, f1, f2, f3
-    for j in range(k - k % 4, k):
-        f0 = f[j]
-        for at in range(number):
-            f0 += values[at] * W[<Py_ssize_t> columns[at] * k + j]
-        f[j] = f0
+    """Add the product of a sparse row with W to f."""
+    if floating is double and index is int:
+        score_doubles(values, columns, entries, W, width, f)
+    elif floating is float and index is int:
+        score_floats(values, columns, entries, W, width, f)
+    elif floating is double:
+        score_doubles_far(values, columns, entries, W, width, f)
+    else:
+        score_floats_far(values, columns, entries, W, width, f)
 
 
 cdef inline void _change(
-    const floating* values, const index* columns, index number, double* W, int k, const double* change
+    const floating* values, const index* columns, Py_ssize_t entries, double* W, Py_ssize_t width,
+    const double* change
 ) noexcept nogil:
-    """Add the products of a sparse row's entries with the change to its rows of W, in the same way."""
-    cdef double c0, c1, c2, c3, x
-    cdef double* w
-    cdef index at
-    cdef int j
-    for j in range(0, k - 3, 4):
-        c0, c1, c2, c3 = change[j], change[j + 1], change[j + 2], change[j + 3]
-        for at in range(number):
-            x = values[at]
-            w = W + <Py_ssize_t> columns[at] * k + j
-            w[0] += x * c0
-            w[1] += x * c1
-            w[2] += x * c2
-            w[3] += x * c3
-    for j in range(k - k % 4, k):
-        for at in range(number):
-            W[<Py_ssize_t> columns[at] * k + j] += values[at] * change[j]
+    """Add the products of a sparse row's entries with the change to its rows of W."""
+    if floating is double and index is int:
+        change_doubles(values, columns, entries, W, width, change)
+    elif floating is float and index is int:
+        change_floats(values, columns, entries, W, width, change)
+    elif floating is double:
+        change_doubles_far(values, columns, entries, W, width, change)
+    else:
+        change_floats_far(values, columns, entries, W, width, change)
 
 
 def sweep_sparse(
@@ -232,19 +231,17 @@ def sweep_sparse(
     double[::1] shift, double[::1] loss, double[::1] slack, int[::1] calm, int[::1] wake, int epoch,
     double[:, ::1] scratch,
 ):
-    """Visit the blocks `order` of a problem with features in compressed rows; `scratch` is (3, k).
+    """Visit the blocks `order` of a problem with features in compressed rows.
 
+    W is (features, width) and `scratch` (3, width), their columns from k on zero: the width is a multiple of four.
     Return how often a row was added to the weights of a class: to those of all classes if to one.
     """
     cdef Rules rules = Rules(offset, coupling, simplex, centred)
     cdef int t, p, i, j, changed, k = dual.shape[1]
-    cdef index at, first, number
-    cdef Py_ssize_t added = 0
-    cdef bint few
+    cdef index first, number
+    cdef Py_ssize_t added = 0, width = W.shape[1]
     cdef double* f = &scratch[0, 0]
     cdef double* change = &scratch[1, 0]
-    cdef double* w
-    cdef double x
     with nogil:
         for t in range(order.shape[0]):
             p = order[t]
@@ -252,15 +249,8 @@ def sweep_sparse(
             for j in range(k):
                 f[j] = shift[j]
             first, number = starts[i], starts[i + 1] - starts[i]
-            few = k < FEW_CLASSES and number > 0
-            if few:
-                _score(&values[first], &columns[first], number, &W[0, 0], k, f)
-            else:
-                for at in range(first, first + number):
-                    x = values[at]
-                    w = &W[columns[at], 0]
-                    for j in range(k):
-                        f[j] += x * w[j]
+            if number > 0:
+                _score(&values[first], &columns[first], number, &W[0, 0], width, f)
             if centred:
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
@@ -269,14 +259,8 @@ def sweep_sparse(
             if not changed:
                 continue
             added += k
-            if few:
-                _change(&values[first], &columns[first], number, &W[0, 0], k, change)
-            else:
-                for at in range(first, first + number):
-                    x = values[at]
-                    w = &W[columns[at], 0]
-                    for j in range(k):
-                        w[j] += x * change[j]
+            if number > 0:
+                _change(&values[first], &columns[first], number, &W[0, 0], width, change)
             for j in range(k):
                 shift[j] += tau * change[j]
     return added

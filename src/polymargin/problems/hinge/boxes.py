@@ -212,7 +212,8 @@ class BoxLosses(PolyhedralLosses):
     def present_pairs(self) -> NDArray[np.bool_]:
         """Tell which pairs (own class, hinge) have a positive weight."""
         present = np.zeros((self.n_classes, self.table.n_slots), dtype=bool)
-        np.logical_or.at(present, self.labels, self.upper > 0)
+        for label, pairs in enumerate(present):
+            pairs[:] = (self.upper[self.labels == label] > 0).any(axis=0)
         return present
 
     def usable_pairs(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:

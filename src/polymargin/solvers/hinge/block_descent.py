@@ -57,7 +57,7 @@ class DescentSettings:
     start_calls: int = 700
     epoch_calls: int = 25
     step_cost: tuple[float, float] = (15.0, 7.0)
-    entry_cost: float = 0.18
+    entry_cost: float = 0.12
     row_cost: float = 0.4
     judged_after: float = 0.05
     tail: float = 4.0
@@ -245,7 +245,7 @@ class _Descent:
         self.tables = _tables(losses)
         self.loss, self.slack = np.empty(blocks), np.empty(blocks)
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
-        self.scratch = np.empty((3, losses.n_classes))
+        self.scratch = np.zeros((3, _width(losses.n_classes)))
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
         self.work_per_visit = RATES.work(operations_of_visit(gram.features, losses, tuning))
@@ -276,7 +276,7 @@ class _Descent:
     def _squared_norm(self) -> float:
         """Return ||W||^2 after taking off what the classes have in common."""
         k = self.dual.shape[1]
-        common = np.ones(k) @ self.W if self.sweep is sweep_dense else self.W @ np.ones(k)
+        common = np.ones(k) @ self.W if self.sweep is sweep_dense else self.W @ np.ones(self.W.shape[1])
         return float(np.vdot(self.W, self.W) - np.vdot(common, common) / k)
 
     def move_multipliers(self) -> None:
@@ -311,8 +311,15 @@ def _bind_features(features: Any, R: NDArray[np.float64]) -> tuple[Any, tuple, N
     if sparse.issparse(features):
         kind = np.int64 if features.indices.dtype == np.int64 else np.int32
         arrays = features.data, features.indices.astype(kind, copy=False), features.indptr.astype(kind, copy=False)
-        return sweep_sparse, arrays, np.ascontiguousarray(W)
+        padded = np.zeros((len(W), _width(W.shape[1])))
+        padded[:, : W.shape[1]] = W
+        return sweep_sparse, arrays, padded
     return sweep_dense, (np.ascontiguousarray(features),), np.ascontiguousarray(W.T)
+
+
+def _width(k: int) -> int:
+    """Return the columns of whole registers of four numbers that k columns take."""
+    return 4 * -(-k // 4)
 
 
 def _tables(losses: Losses) -> tuple:
