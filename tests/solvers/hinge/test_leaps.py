@@ -85,10 +85,13 @@ def test_with_leaps_the_solution_is_the_same_and_certified(fit_intercept, kind, 
 
 
 def test_leaps_save_steps():
-    problem, start = problem_of(2, 300), None
-    few, many = (Splitting(tuning).solve(problem, Settings(1e-4), start=start) for tuning in (EAGER, NEVER))
-    assert few.status is Status.SOLVED
-    assert few.n_iter < many.n_iter
+    found = {"few": 0, "many": 0}
+    for seed in (1, 2, 3, 6):
+        for looks, tuning in zip(found, (EAGER, NEVER), strict=True):
+            solution = Splitting(tuning).solve(problem_of(seed, 300), Settings(1e-4))
+            assert solution.status is Status.SOLVED
+            found[looks] += solution.n_iter
+    assert found["few"] < 0.7 * found["many"]  # of one problem rounding decides
 
 
 class Standing:

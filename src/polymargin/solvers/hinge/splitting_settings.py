@@ -62,7 +62,7 @@ class SplittingSettings:
     relaxation: float = 1.9
     penalty: float = 0.8
     power: float = 0.8
-    own_part: float = 0.3
+    own_part: float = 0.075
     pilot_rows: tuple[int, int] = (300, 1000)
     pilot_share: float = 0.25
     pilot_steps: int = 20
