@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -210,7 +212,7 @@ def test_large_products_are_the_same_to_the_last_bit_in_any_number_of_threads():
     A, B = (np.random.default_rng(n).normal(size=(n, 211)) for n in (1003, 307))
 
     def products(most):
-        with thread_settings(ThreadSettings(most=most)):
+        with thread_settings(ThreadSettings(most=most, running=Path("nobody tells"))):
             return wide_product(A, B.T, SMALL_BLOCKS), squares_of(A, SMALL_BLOCKS), Kernel("rbf", 0.1).matrix(A)
 
     with one_blas_thread():

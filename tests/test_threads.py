@@ -111,6 +111,16 @@ def test_large_products_have_the_threads_that_are_idle(blas_threads, tasks, monk
             assert blas_threads() == {1}
 
 
+def test_short_work_has_the_threads_that_are_idle(tmp_path):
+    file = tmp_path / "loadavg"
+    with thread_settings(ThreadSettings(rows_of_a_thread=1, most=4, running=file)):
+        for running, ranges in ((1, 4), (2, 3), (4, 1), (9, 1)):
+            file.write_text(f"0.20 0.18 0.12 {running}/80 11206\n", encoding="ascii")
+            assert len(over_ranges(lambda part: part, 100, idle_only=True)) == ranges
+            assert len(over_ranges(lambda part: part, 2, idle_only=True)) == min(ranges, 2)
+            assert len(over_ranges(lambda part: part, 100)) == 4
+
+
 @pytest.mark.parametrize("text", [None, "", "1 2 3", "a b c d/e f"])
 def test_all_processors_are_idle_where_nobody_tells(tmp_path, text):
     file = tmp_path / "loadavg"

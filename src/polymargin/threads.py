@@ -60,19 +60,27 @@ def thread_settings(settings: ThreadSettings) -> Iterator[None]:
 
 
 def over_ranges(
-    function: Callable[[slice], Result], n_rows: int, rows_of_a_thread: int | None = None
+    function: Callable[[slice], Result],
+    n_rows: int,
+    rows_of_a_thread: int | None = None,
+    *,
+    idle_only: bool = False,
 ) -> list[Result]:
     """Return what `function` makes of consecutive ranges of `n_rows` rows, one range a thread.
 
     There are as many threads as scikit-learn's own loops have: ``OMP_NUM_THREADS`` and threadpoolctl limit them.
-    BLAS has no more of its own meanwhile.
+    BLAS has no more of its own meanwhile. With `idle_only` there are no more than processors are idle: for short
+    work, whose ranges would wait for each other, and which is the same to the last bit in any number of ranges.
 
     Examples
     --------
     >>> over_ranges(lambda part: part.stop - part.start, 1000)
     [1000]
     """
-    n_ranges = max(1, min(_n_threads(), n_rows // (rows_of_a_thread or _settings.get().rows_of_a_thread)))
+    n_threads = _n_threads()
+    n_ranges = max(1, min(n_threads, n_rows // (rows_of_a_thread or _settings.get().rows_of_a_thread)))
+    if idle_only and n_ranges > 1:
+        n_ranges = min(n_ranges, idle_processors(n_threads))
     if n_ranges == 1:
         return [function(slice(0, n_rows))]
     ends = [n_rows * i // n_ranges for i in range(n_ranges + 1)]
@@ -221,9 +229,9 @@ def large_products(entries: float) -> Iterator[None]:
                 _limit.set()
 
 
-def idle_processors() -> int:
-    """Return how many processors this task may have now that others run; all of them where nobody tells."""
-    processors = _openmp_effective_n_threads()
+def idle_processors(processors: int | None = None) -> int:
+    """Return how many of so many processors this task may have now that others run; all where nobody tells."""
+    processors = processors or _openmp_effective_n_threads()
     try:
         running = int(_settings.get().running.read_text(encoding="ascii").split()[3].split("/")[0])
     except (OSError, ValueError, IndexError):  # no Linux

@@ -188,7 +188,7 @@ def _symmetric_rbf(
     blocks = list(pairwise(ends))
     blocks = blocks[::2] + blocks[1::2]  # long and short ones for every thread
     with one_blas_thread():
-        over_ranges(fill, len(blocks), blocks_of_a_thread)
+        over_ranges(fill, len(blocks), blocks_of_a_thread, idle_only=True)
     np.fill_diagonal(matrix, 1.0)
     return matrix
 

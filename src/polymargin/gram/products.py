@@ -70,7 +70,10 @@ def multiply_packed(matrix: NDArray, panels: NDArray, out: NDArray, tuning: Prod
     """Write to `out` the product of a matrix with columns as `pack` has laid them out."""
     out[:] = 0.0
     over_ranges(
-        lambda rows: multiply(matrix[rows], panels, out[rows]), len(out), tuning.lines_of_a_thread(len(panels))
+        lambda rows: multiply(matrix[rows], panels, out[rows]),
+        len(out),
+        tuning.lines_of_a_thread(len(panels)),
+        idle_only=True,
     )
 
 
@@ -95,7 +98,7 @@ def wide_product(A: Any, B: Any, tuning: ProductSettings = DEFAULTS) -> Any:
             np.matmul(A[rows], B, out=out[rows])
 
     blocks = _blocks(len(A), height)
-    over_ranges(fill, len(blocks), 1)
+    over_ranges(fill, len(blocks), 1, idle_only=True)
     return out
 
 
@@ -122,7 +125,7 @@ def squares_of(X: Any, tuning: ProductSettings = DEFAULTS) -> NDArray:
 
     blocks = _blocks(p, tuning.rows_of_a_block)
     blocks = blocks[::2] + blocks[1::2]  # long and short ones for every thread
-    over_ranges(fill, len(blocks), tuning.lines_of_a_thread(n * p * tuning.rows_of_a_block))
+    over_ranges(fill, len(blocks), tuning.lines_of_a_thread(n * p * tuning.rows_of_a_block), idle_only=True)
     return squares
 
 
@@ -157,6 +160,7 @@ def transposed_product(
         lambda columns: multiply_transposed(matrix[:, columns], rows, padded, out[columns]),
         n,
         tuning.lines_of_a_thread(padded.size),
+        idle_only=True,
     )
     return out[:, :k]
 

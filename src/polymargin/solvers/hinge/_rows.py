@@ -332,7 +332,8 @@ def weighted_grams(
                 weighted = part * root[:, None] if len(seen) == len(root) else part[seen] * root[seen, None]
                 gram += weighted.T @ weighted
 
-        over_ranges(add, n_atoms, max(1, INTERIOR.products_of_a_thread // (part.size * p)))
+        threads_pay_from = max(1, INTERIOR.products_of_a_thread // (part.size * p))
+        over_ranges(add, n_atoms, threads_pay_from, idle_only=True)
     return grams.reshape(-1, p * p)
 
 
