@@ -31,8 +31,7 @@ class ThreadSettings:
     Attributes
     ----------
     rows_of_a_thread : rows below which a thread is not worth its start.
-    large_entries : entries of a matrix from which on products and factorisations gain by threads, whatever else
-        runs.
+    large_entries : entries of a matrix from which on products and factorisations gain by threads.
     seconds_unheard : between two looks at whether a long computation is still wanted.
     most : threads of the main thread; None for as many as scikit-learn's own loops have.
     running : file in which Linux tells how many tasks run now, as the fourth number.

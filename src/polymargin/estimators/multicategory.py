@@ -391,12 +391,10 @@ class MulticategorySVC(KernelClassifier):
         point: HingePoint,
     ) -> None:
         """Keep what scoring needs of a solution, and what the leave-one-out criteria need."""
-        model = problem.model(point)
-        support = self._store(data, kernel, nystroem, model)
+        support = self._store(data, kernel, nystroem, problem.model(point))
         self.intercept_ = point.intercept
-        of_dual = (model if point.primal is None else problem.coefficients(point.dual))[support]
-        costs = data.weights[support, None] * data.unweighted_costs[support]
-        self._fit_record = FitRecord(data.labels[support], costs, len(data.rows), of_dual)
+        of_dual = problem.coefficients(point.dual)[support]
+        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows), of_dual)
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
         """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""

@@ -25,7 +25,7 @@ from polymargin.gram.landmarks import (
     row_keys,
 )
 from polymargin.gram.points import PointKernel
-from polymargin.gram.products import multiply_packed, skinny_product, squares_of, wide_product
+from polymargin.gram.products import blocks_of, multiply_packed, skinny_product, squares_of, wide_product
 from polymargin.gram.providers import (
     DenseGram,
     FeatureGram,
@@ -59,6 +59,7 @@ __all__ = [
     "RowHash",
     "as_dense",
     "as_features",
+    "blocks_of",
     "check_kernel_name",
     "check_precomputed",
     "distinct_rows",

@@ -97,7 +97,7 @@ def wide_product(A: Any, B: Any, tuning: ProductSettings = DEFAULTS) -> Any:
         for rows in blocks[some]:
             np.matmul(A[rows], B, out=out[rows])
 
-    blocks = _blocks(len(A), height)
+    blocks = blocks_of(len(A), height)
     over_ranges(fill, len(blocks), 1, idle_only=True)
     return out
 
@@ -123,13 +123,14 @@ def squares_of(X: Any, tuning: ProductSettings = DEFAULTS) -> NDArray:
             squares[: columns.start, columns] = before.T @ own
             squares[columns, : columns.start] = squares[: columns.start, columns].T
 
-    blocks = _blocks(p, tuning.rows_of_a_block)
+    blocks = blocks_of(p, tuning.rows_of_a_block)
     blocks = blocks[::2] + blocks[1::2]  # long and short ones for every thread
     over_ranges(fill, len(blocks), tuning.lines_of_a_thread(n * p * tuning.rows_of_a_block), idle_only=True)
     return squares
 
 
-def _blocks(n: int, height: int) -> list[slice]:
+def blocks_of(n: int, height: int) -> list[slice]:
+    """Return slices of so many of n rows each, the last of what is left."""
     return [slice(first, min(first + height, n)) for first in range(0, n, height)]
 
 

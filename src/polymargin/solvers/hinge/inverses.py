@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from polymargin._native.skinny import available, pack, register_width
 from polymargin._native.splitting import sweep
-from polymargin.gram import multiply_packed, squares_of, wide_product
+from polymargin.gram import blocks_of, multiply_packed, squares_of, wide_product
 from polymargin.solvers.contract import Progress
 from polymargin.threads import AbandonedError, eigh
 
@@ -78,7 +78,7 @@ class Inverse:
         self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
         self.is_small = self.is_complete = begun is None and len(matrix) <= tuning.at_once
         if begun is not None:
-            self.blocks, self.done = _blocks_of_width(len(matrix), begun.blocks[0].stop), begun.whole_blocks
+            self.blocks, self.done = blocks_of(len(matrix), begun.blocks[0].stop), begun.whole_blocks
 
     @property
     def whole_blocks(self) -> int:
@@ -113,13 +113,13 @@ class Inverse:
         for at, p in enumerate(blocks):
             if progress.out_of_time():
                 return False
-            row = [wide_product(matrix[p, j.start : p.start], matrix[j.start : p.start, j]) for j in blocks[:at]]
+            row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
             if row:
                 matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
         for p in blocks:
             if progress.out_of_time():
                 return False
-            matrix[p, : p.stop] = wide_product(matrix[p.start :, p].T, matrix[p.start :, : p.stop])
+            matrix[p, : p.stop] = wide_product(matrix[p.start :, : p.stop].T, matrix[p.start :, p]).T
         for p in blocks:
             matrix[p, p] = np.tril(matrix[p, p]) + np.tril(matrix[p, p], -1).T
             matrix[p, p.stop :] = matrix[p.stop :, p].T
@@ -198,14 +198,10 @@ class FeatureInverse:
 
     def prepare(self, progress: Progress) -> bool:
         """Find the eigenvectors; False if there is no time for it."""
-        X = self.features
         try:
-            values, vectors = eigh(squares_of(X.astype(np.float64, copy=False)), progress.out_of_time)
+            self.values, self.vectors, self.rows = rotated(self.features, progress, self.tuning)
         except AbandonedError:
             return False
-        kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
-        self.values, self.vectors = values[kept], np.ascontiguousarray(vectors[:, kept])
-        self.rows = np.ascontiguousarray(wide_product(X, self.vectors), dtype=np.float32)
         self.transposed = np.ascontiguousarray(self.rows.T)
         return not progress.out_of_time()
 
@@ -234,6 +230,24 @@ class FeatureInverse:
         answer /= np.float32(self.rho)
 
 
+def rotated(
+    features: Any, progress: Progress, tuning: InverseSettings
+) -> tuple[Array, Array, NDArray[np.float32]]:
+    """Return the eigenvalues of ``X'X`` for features X, its eigenvectors Q, and X Q in single precision.
+
+    Directions in which the features have no part are left out.
+
+    Raises
+    ------
+    AbandonedError
+        There was no time for it.
+    """
+    values, vectors = eigh(squares_of(features.astype(np.float64, copy=False)), progress.out_of_time)
+    kept = values > tuning.no_square * max(float(values[-1]), 0.0)
+    vectors = np.ascontiguousarray(vectors[:, kept])
+    return values[kept], vectors, np.ascontiguousarray(wide_product(features, vectors), dtype=np.float32)
+
+
 def _inverse_factor(matrix: NDArray) -> NDArray:
     """Return the inverse of the Cholesky factor of a matrix of which the lower triangle is given."""
     potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (matrix,))
@@ -256,8 +270,4 @@ def _invert(matrix: NDArray) -> None:
 
 
 def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:
-    return _blocks_of_width(n, int(np.clip(operations / n**2, *widths)))
-
-
-def _blocks_of_width(n: int, width: int) -> list[slice]:
-    return [slice(first, min(first + width, n)) for first in range(0, n, width)]
+    return blocks_of(n, int(np.clip(operations / n**2, *widths)))

@@ -7,10 +7,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymargin._native.skinny import available
-from polymargin.gram import multiply_packed, squares_of, wide_product
+from polymargin.gram import multiply_packed, squares_of
 from polymargin.solvers.contract import Progress
-from polymargin.solvers.hinge.inverses import DEFAULTS, Columns, InverseSettings
-from polymargin.threads import AbandonedError, eigh
+from polymargin.solvers.hinge.inverses import DEFAULTS, Columns, InverseSettings, rotated
+from polymargin.threads import AbandonedError
 
 Array = NDArray[np.float64]
 
@@ -30,14 +30,10 @@ class WeightedInverse:
 
     def prepare(self, progress: Progress) -> bool:
         """Find the eigenvectors; False if there is no time for it."""
-        X = self.features
         try:
-            values, vectors = eigh(squares_of(X.astype(np.float64, copy=False)), progress.out_of_time)
+            _, self.vectors, self.rows = rotated(self.features, progress, self.tuning)
         except AbandonedError:
             return False
-        kept = values > self.tuning.no_square * max(float(values[-1]), 0.0)
-        self.vectors = np.ascontiguousarray(vectors[:, kept])
-        self.rows = np.ascontiguousarray(wide_product(X, self.vectors), dtype=np.float32)
         self.transposed = np.ascontiguousarray(self.rows.T)
         return not progress.out_of_time()
 
