@@ -13,6 +13,7 @@ from polymargin.gram import (
     LazyGram,
     NystroemMap,
     PartGram,
+    PointKernel,
     RowHash,
     draw_landmarks,
     make_gram,
@@ -122,6 +123,18 @@ def test_gaussian_kernels_of_full_sparse_rows_far_from_zero_keep_their_digits(sh
     found = kernel(sparse.csr_array(X), sparse.csr_array(Y))
     np.testing.assert_allclose(found, expected, rtol=1e-7)
     assert np.linalg.eigvalsh(kernel(sparse.csr_array(X)))[0] > -1e-12
+
+
+@pytest.mark.parametrize("size", [1e4, 1e8, 1e25])
+def test_gaussian_kernels_of_rows_far_apart_know_a_row_again(size):
+    """Squares less products would be rounding there, much larger than one."""
+    groups = np.random.default_rng(0).normal(size=(6, 5)) * size
+    X = np.repeat(groups, 2, axis=0)
+    X[1::2] *= 1.0 + 4.0 * np.finfo(np.float64).eps
+    kernel = Kernel("rbf", 1.0)
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    for matrix in (kernel.matrix(X), kernel(X, X), PointKernel(kernel, X)(X)):
+        np.testing.assert_allclose(matrix, np.exp(-distances), rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

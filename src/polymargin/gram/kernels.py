@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
@@ -57,9 +58,11 @@ class Kernel:
         if self.name == "rbf" and isinstance(X, np.ndarray):
             if Y is None:
                 return _symmetric_rbf(X, self.gamma)
-            if isinstance(Y, np.ndarray):  # near their centre, distances of rows keep their digits
-                centre = central_point(Y, self.gamma)
-                X, Y = X - centre, Y - centre
+            if isinstance(Y, np.ndarray):
+                points = ScaledPoints(Y, self.gamma)
+                rows = points.scaled(X)
+                exponents = points.exponents(rows, half_squares(rows), slice(None))
+                return np.exp(exponents, out=exponents)
         X, Y = (Z.astype(np.float64) if getattr(Z, "dtype", None) == np.float32 else Z for Z in (X, Y))
         parameters = {key: getattr(self, key) for key in _KERNEL_PARAMETERS.get(self.name, ())}
         if self.name != "poly":
@@ -93,8 +96,7 @@ class Kernel:
         """Tell whether distances of sparse rows are mostly rounding, where dense ones take no more memory."""
         if not is_mostly_full(X):
             return False
-        rounding = np.finfo(np.float64).eps * self.gamma * row_norms_squared(X).max()
-        return bool(rounding > KERNEL_ROUNDING)
+        return _rounding_shows(self.gamma * row_norms_squared(X).max())
 
     def diagonal(self, X: Any) -> NDArray[np.float64]:
         """Return the kernel of every row of `X` with itself."""
@@ -155,11 +157,55 @@ def _check_size(values: NDArray[np.float64], name: str) -> None:
     check_entries(f"The matrix of {name}", values, LARGEST_KERNEL)
 
 
-def central_point(points: NDArray, gamma: float) -> NDArray[np.float64]:
+class ScaledPoints:
+    """Points, prepared for the exponents of the Gaussian kernel: centred, so that little cancels in a distance.
+
+    Attributes
+    ----------
+    rows : the points (m, p), centred and times the root of twice gamma.
+    half_squares : halves of their squared lengths.
+    """
+
+    def __init__(self, points: NDArray, gamma: float):
+        self._centre, self._scale = _central_point(points, gamma), np.sqrt(2.0 * gamma)
+        self.rows = self.scaled(points)
+        self.half_squares = half_squares(self.rows)
+        self._far_apart = _rounding_shows(self.half_squares.max())
+
+    def scaled(self, X: NDArray) -> NDArray[np.float64]:
+        """Return the rows of `X` in the coordinates of the points."""
+        return (X - self._centre) * self._scale
+
+    def exponents(
+        self, rows: NDArray[np.float64], squares: NDArray[np.float64], part: slice
+    ) -> NDArray[np.float64]:
+        """Return ``-gamma |x - y|^2`` of scaled rows, given halves of their squares, and a part of the points.
+
+        Where points are so far apart that squares less products would be rounding, the differences are squared.
+        """
+        if self._far_apart:
+            return -0.5 * cdist(rows, self.rows[part], "sqeuclidean")
+        exponents = rows @ self.rows[part].T
+        exponents -= squares[:, None]
+        exponents -= self.half_squares[part]
+        return np.minimum(exponents, 0.0, out=exponents)
+
+
+def half_squares(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return halves of the squared lengths of the rows."""
+    return 0.5 * row_norms_squared(rows)
+
+
+def _rounding_shows(exponent: float) -> bool:
+    """Tell whether rounding of such an exponent of the Gaussian kernel can be seen."""
+    return bool(exponent * np.finfo(np.float64).eps > KERNEL_ROUNDING)
+
+
+def _central_point(points: NDArray, gamma: float) -> NDArray[np.float64]:
     """Return a point near which distances keep their digits: the mean, or the median if a row pulls that away."""
     mean = points.mean(axis=0, dtype=np.float64)
     farthest = gamma * float(row_norms_squared(points - mean).max())
-    return mean if farthest * np.finfo(np.float64).eps <= KERNEL_ROUNDING else np.median(points, axis=0)
+    return np.median(points, axis=0) if _rounding_shows(farthest) else mean
 
 
 def _symmetric_rbf(
@@ -167,20 +213,17 @@ def _symmetric_rbf(
 ) -> NDArray[np.float64]:
     """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
     n = len(X)
-    centred = (X - central_point(X, gamma)) * np.sqrt(2.0 * gamma)
-    squares = 0.5 * row_norms_squared(centred)
+    points = ScaledPoints(X, gamma)
     matrix = np.empty((n, n))
 
     def fill(some: slice) -> None:
         for first, last in blocks[some]:
             if time.perf_counter() >= until:
                 raise OutOfTimeError
-            block = centred[first:last] @ centred[first:].T
-            block -= squares[first:last, None]
-            block -= squares[first:]
-            np.minimum(block, 0.0, out=block)
-            np.exp(block, out=matrix[first:last, first:])
-            matrix[last:, first:last] = matrix[first:last, last:].T
+            own = slice(first, last)
+            exponents = points.exponents(points.rows[own], points.half_squares[own], slice(first, n))
+            np.exp(exponents, out=matrix[own, first:])
+            matrix[last:, own] = matrix[own, last:].T
 
     ends = [0]
     while ends[-1] < n:

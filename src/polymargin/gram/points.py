@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
-from polymargin.gram.kernels import Kernel, central_point, row_norms_squared
+from polymargin.gram.kernels import Kernel, ScaledPoints, half_squares
 
 BLOCK_BYTES = 2**20
 """Size of the block of kernel values formed at a time: it should stay in the processor's second cache."""
@@ -67,22 +67,16 @@ def _linear(kernel: Kernel, points: NDArray) -> Prepared:
 
 
 def _rbf(kernel: Kernel, points: NDArray) -> Prepared:
-    """Return ``exp(-gamma |x - y|^2)``; rows and points are centred, so that little cancels in the distance."""
+    """Return ``exp(-gamma |x - y|^2)``, a part of the points at a time."""
     if len(points) == 0:
         return lambda X: np.zeros((len(X), 0))
-    centre, scale = central_point(points, kernel.gamma), np.sqrt(2.0 * kernel.gamma)
-    scaled = (points - centre) * scale
-    columns, squares = np.ascontiguousarray(scaled.T), 0.5 * row_norms_squared(scaled)
+    prepared = ScaledPoints(points, kernel.gamma)
 
     def block(X: NDArray) -> NDArray[np.float64]:
-        rows = (X - centre) * scale
-        own, values = 0.5 * row_norms_squared(rows)[:, None], np.empty((len(rows), len(squares)))
-        for part in gen_batches(len(squares), max(FEWEST_POINTS, BLOCK_BYTES // (8 * max(1, len(rows))))):
-            exponents = rows @ columns[:, part]
-            exponents -= squares[part]
-            exponents -= own
-            np.minimum(exponents, 0.0, out=exponents)
-            np.exp(exponents, out=values[:, part])
+        rows = prepared.scaled(X)
+        squares, values = half_squares(rows), np.empty((len(rows), len(points)))
+        for part in gen_batches(len(points), max(FEWEST_POINTS, BLOCK_BYTES // (8 * max(1, len(rows))))):
+            np.exp(prepared.exponents(rows, squares, part), out=values[:, part])
         return values
 
     return block

@@ -189,7 +189,8 @@ class MarginSearch(MarginClassifier):
                 raise ValueError(f"criterion='gacv' is defined for loss='lee' alone, got loss={machine.loss!r}.")
         else:
             check_folds("criterion", self.criterion)
-        if not (isinstance(self.exhaustive, (bool, np.bool_)) or self.exhaustive == "auto"):
+        is_auto = isinstance(self.exhaustive, str) and self.exhaustive == "auto"
+        if not (is_auto or isinstance(self.exhaustive, (bool, np.bool_))):
             raise ValueError(f"exhaustive must be True, False or 'auto', got {self.exhaustive!r}.")
         Cs = np.unique(check_positive_values("Cs", DEFAULT_CS if self.Cs is None else self.Cs))
         search_tol = self.search_tol
