@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
 from sklearn.neighbors import NearestCentroid, RadiusNeighborsRegressor
@@ -292,6 +292,16 @@ def test_other_classifiers_are_refitted_on_folds(machine, data):
     model = ProbabilityClassifier(machine).fit(X, y)
     assert log_loss(y, model.predict_proba(X)) < 0.8 * np.log(3)
     assert sorted(model.left_out_.rows) == list(range(90))
+
+
+def test_a_class_without_weight_is_none_though_other_classifiers_score_it(data):
+    X, y = data
+    *seen, unseen = np.unique(y)
+    weights = np.where(y == unseen, 0.0, 1.0)
+    for machine in (RidgeClassifier(), LogisticRegression()):
+        model = ProbabilityClassifier(machine, method="temperature").fit(X, y, sample_weight=weights)
+        assert list(model.classes_) == seen
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_saving(data, tmp_path):

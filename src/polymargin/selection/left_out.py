@@ -126,7 +126,8 @@ def can_leave_out(machine: Any) -> bool:
 def class_scores(machine: Any, X: Any, classes: NDArray) -> Array:
     """Return the scores (n, k) of all `classes`: those of `decision_function`, or logarithms of probabilities.
 
-    A class that the machine has not seen has a score of minus infinity.
+    A class that the machine has not seen has a score of minus infinity; one whose rows had no weight is not among
+    `classes`, though scikit-learn's machines have a score for it.
     """
     if hasattr(machine, "decision_function"):
         scores = np.asarray(machine.decision_function(X), dtype=np.float64)
@@ -143,7 +144,8 @@ def class_scores(machine: Any, X: Any, classes: NDArray) -> Array:
     if not np.isfinite(scores).all():
         raise ValueError(f"estimator must give finite scores, got NaN or infinity from {machine!r}; scale X.")
     aligned = np.full((len(scores), len(classes)), -np.inf)
-    aligned[:, np.searchsorted(classes, machine.classes_)] = scores
+    asked = np.isin(machine.classes_, classes)
+    aligned[:, np.searchsorted(classes, machine.classes_[asked])] = scores[:, asked]
     return aligned
 
 

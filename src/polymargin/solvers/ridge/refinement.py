@@ -222,7 +222,7 @@ def _model(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Value (k,), gradient (2, k) by (14) and generalised Hessian (k, 2, 2) by (15)."""
     squares, pull_scores, pull, scores_squared, scores, total = sums
-    value = 0.5 * C * squares + 0.5 * (ridge * point**2).sum(axis=0)
+    value = 0.5 * C * squares + 0.5 * ((np.sqrt(ridge) * point) ** 2).sum(axis=0)
     gradient = C * np.vstack([-pull_scores, pull]) + ridge * point
     hessian = np.empty((len(value), 2, 2))
     hessian[:, 0, 0] = C * scores_squared + ridge[0]
@@ -247,4 +247,4 @@ def _gap(
     gradient: NDArray[np.float64], ridge: NDArray[np.float64], value: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Bound the relative distance to the optimal value, by the strong convexity that the ridge gives."""
-    return 0.5 * (gradient**2 / ridge).sum(axis=0) / np.maximum(1.0, value)
+    return 0.5 * ((gradient / np.sqrt(ridge)) ** 2).sum(axis=0) / np.maximum(1.0, value)
