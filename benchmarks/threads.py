@@ -1,9 +1,10 @@
 """First fits with one and with default threads, quiet and busy: python -m benchmarks.threads [--quick].
 
-Every fit runs in four processes: with OMP_NUM_THREADS=1 and with default threads, alone and beside two busy
-processes of the benchmark's own. Wall time, the median of some runs. Goal: default threads take at most 1.2 times
-as long as the better of the two, quiet and busy. Threads that spin show in the CPU time as well, which what else
-runs on the machine changes less.
+Every fit runs with OMP_NUM_THREADS=1 and with default threads, alone and beside two busy processes of the
+benchmark's own, in some processes of either kind in turn. Wall time, the mean over the runs of a process, as a fit
+shorter than a slice of the scheduler is interrupted or not, and the median over the processes. Goal: default
+threads take at most 1.2 times as long as the better of the two, quiet and busy. Threads that spin show in the CPU
+time as well, which what else runs on the machine changes less.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -94,8 +95,20 @@ def measure(quick: bool, repeats: int) -> None:
             wall, cpu = time.perf_counter(), time.process_time()
             fit()
             runs.append((time.perf_counter() - wall, time.process_time() - cpu))
-        seconds[name] = tuple(median(run) for run in zip(*runs, strict=True))
+        seconds[name] = tuple(fmean(run) for run in zip(*runs, strict=True))
     print(json.dumps(seconds))
+
+
+def in_turn(turns: int, quick: bool, repeats: int) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return the medians of what processes with one and with default threads measure, by threads and fit."""
+    measured: dict[str, list] = {threads: [] for threads in THREADS}
+    for _ in range(turns):
+        for threads, seen in measured.items():
+            seen.append(in_a_process(threads, quick, repeats))
+    return {
+        threads: {name: tuple(map(median, zip(*(run[name] for run in seen), strict=True))) for name in seen[0]}
+        for threads, seen in measured.items()
+    }
 
 
 def in_a_process(threads: str, quick: bool, repeats: int) -> dict[str, tuple[float, float]]:
@@ -134,13 +147,14 @@ def busy(count: int) -> Iterator[None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few fits, about a minute")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=3, help="least runs of a fit in a process")
+    parser.add_argument("--turns", type=int, default=3, help="processes with one and with default threads")
     markdown_option(parser)
     options = parser.parse_args()
     goals, tables = Goals(), []
     for load, count in (("quiet", 0), ("busy", 2)):
         with busy(count):
-            seen = {threads: in_a_process(threads, options.quick, options.repeats) for threads in THREADS}
+            seen = in_turn(options.turns, options.quick, options.repeats)
         print(f"\n{load}: {count} other processes of the benchmark; {os.cpu_count()} cores; wall seconds")
         columns = ("load", "fit", "one", "default", "CPU one", "CPU default", "ratio")
         tables.append(table := Table(columns, width=18))
