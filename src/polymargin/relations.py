@@ -1,5 +1,6 @@
 """What a relation matrix M may be: bounds, fixed entries and symmetry, resolved to one checked set."""
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymargin.checks import LARGEST, check_choice
+from polymargin.checks import LARGEST, check_choice, check_real
 
 CONSTRAINTS = ("symmetric", "psd", "nonnegative")
 
@@ -143,14 +144,16 @@ def _resolve_fixed(fixed: Any, shape: tuple[int, int], classes: NDArray, scheme:
                 raise ValueError(
                     f"fixed_relations: keys must be pairs of the classes {classes.tolist()}, got {pair!r}."
                 )
-            values[position[pair[0]], position[pair[1]]] = value
-        if np.isnan(list(fixed.values())).any():
-            raise ValueError(f"fixed_relations: the values of a dict must be numbers, got NaN in {fixed!r}.")
+            values[position[pair[0]], position[pair[1]]] = check_real(f"fixed_relations[{pair!r}]", value)
     else:
         try:
             values = np.array(fixed, dtype=np.float64)
         except (TypeError, ValueError):
             raise TypeError(f"fixed_relations must be an array of numbers or a dict, got {fixed!r}.") from None
+        except OverflowError:
+            raise ValueError(
+                f"fixed_relations must hold numbers of moderate size, got {reprlib.repr(fixed)}."
+            ) from None
         if values.shape != shape:
             raise ValueError(
                 f"fixed_relations must have shape {shape}, one row a base and one column a final classifier, got "
