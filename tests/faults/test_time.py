@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import MulticategorySVC, RobustSVC, SparseSVC
 from polymargin.gram import DenseGram, LazyGram, make_gram
-from polymargin.gram.kernels import Kernel
+from polymargin.gram.kernels import Kernel, MatrixSettings
 from polymargin.problems.hinge.catalogue import LOSSES
 from tests.simulate import blobs
 
@@ -78,9 +78,9 @@ def test_the_kernel_matrix_counts(family):
 @pytest.mark.parametrize("name", ["rbf", "laplacian", "poly", "linear"])
 @pytest.mark.parametrize("megabytes", [10.0, 0.8])
 def test_a_matrix_is_given_up_when_time_is_over(name, megabytes):
-    kernel = Kernel(name, 0.1)
-    assert isinstance(make_gram(kernel, X, megabytes, time.perf_counter(), 2**14), LazyGram)
-    whole = make_gram(kernel, X, megabytes, time.perf_counter() + 60.0, 2**14)
+    kernel, in_parts = Kernel(name, 0.1), MatrixSettings(at_once=2**14)
+    assert isinstance(make_gram(kernel, X, megabytes, time.perf_counter(), in_parts), LazyGram)
+    whole = make_gram(kernel, X, megabytes, time.perf_counter() + 60.0, in_parts)
     assert isinstance(whole, DenseGram)
     precision = 1e-12 if megabytes > 1 else 1e-5
     np.testing.assert_allclose(whole.matrix, kernel(X), rtol=precision, atol=precision)

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
-from polymargin.threads import one_blas_thread, over_ranges
+from polymargin.threads import large_products, one_blas_thread, over_ranges
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 SEMI_DEFINITE = ("linear", "rbf", "laplacian")
@@ -26,14 +26,41 @@ _KERNEL_PARAMETERS = {
     "sigmoid": ("gamma", "coef0"),
 }
 
-AT_ONCE = 2**30
-"""Products of entries, about, that a kernel matrix may take in one call, during which nobody hears Ctrl-C."""
 KERNEL_ROUNDING = 1e-10
 """Error that rounding may make in an exponent of the Gaussian kernel."""
 MOSTLY_FULL = 2 / 3
 """Part of the entries of sparse rows that are stored, from which on dense rows take no more memory."""
 SMALLEST_GAMMA, LARGEST_GAMMA = 1e-65, 1e65
 LARGEST_DEGREE = 100.0
+LARGEST_REPEATED_POWER = 8
+"""Integer degree up to which products are faster than a general power."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixSettings:
+    """How a kernel matrix is made.
+
+    Attributes
+    ----------
+    at_once : products of entries, about, that it may take in one call, during which nobody hears Ctrl-C.
+    block_entries, fewest_rows : of a block that stays in the cache, which has so many rows at least.
+    blocks_of_a_thread : blocks below which a thread is not worth its start.
+    """
+
+    at_once: int = 2**30
+    block_entries: int = 2**16
+    fewest_rows: int = 64
+    blocks_of_a_thread: int = 16
+
+    def short_blocks(self, n: int) -> list[slice]:
+        """Return blocks of rows that stay in the cache, each with the columns from its first row on."""
+        ends = [0]
+        while ends[-1] < n:
+            ends.append(min(n, ends[-1] + max(self.fewest_rows, self.block_entries // (n - ends[-1]))))
+        return [slice(first, last) for first, last in pairwise(ends)]
+
+
+DEFAULTS = MatrixSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +84,7 @@ class Kernel:
             X, Y = (Z.toarray() if sparse.issparse(Z) else Z for Z in (X, Y))
         if self.name == "rbf" and isinstance(X, np.ndarray):
             if Y is None:
-                return _symmetric_rbf(X, self.gamma)
+                return self.matrix(X)
             if isinstance(Y, np.ndarray):
                 points = ScaledPoints(Y, self.gamma)
                 rows = points.scaled(X)
@@ -68,12 +95,21 @@ class Kernel:
         if self.name != "poly":
             return pairwise_kernels(X, Y, metric=self.name, **parameters)
         with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, and said in a sentence
-            values = pairwise_kernels(X, Y, metric=self.name, **parameters)
+            values = pairwise_kernels(X, Y, metric="linear")
+            values *= self.gamma
+            values += self.coef0
+            values = power(values, self.degree)
         _check_size(values, f"kernel='poly' of degree {self.degree:g}")
         return values
 
-    def matrix(self, X: Any, until: float = math.inf, at_once: int = AT_ONCE) -> NDArray:
-        """Return the kernel matrix of the rows of `X`, in parts where it takes more than `at_once` products.
+    def matrix(
+        self,
+        X: Any,
+        until: float = math.inf,
+        dtype: type[np.floating] = np.float64,
+        tuning: MatrixSettings = DEFAULTS,
+    ) -> NDArray:
+        """Return the kernel matrix of the rows of `X`, in blocks where it is large, or less than double.
 
         Raises
         ------
@@ -82,15 +118,26 @@ class Kernel:
         """
         n, p = X.shape
         if self.name == "rbf" and isinstance(X, np.ndarray) and n:
-            return _symmetric_rbf(X, self.gamma, until)
-        if self.name == "precomputed" or callable(self.name) or n * n * p <= at_once:
-            return self(X)
-        matrix = np.empty((n, n))
-        for rows in row_ranges(n, n * p, until, at_once):
-            block = self(X[rows], X[rows.start :])
-            matrix[rows, rows.start :] = block
-            matrix[rows.stop :, rows] = block[:, rows.stop - rows.start :].T
-        return matrix
+            points = ScaledPoints(X, self.gamma)
+
+            def gaussian(rows: slice, columns: slice) -> NDArray[np.float64]:
+                exponents = points.exponents(points.rows[rows], points.half_squares[rows], columns)
+                return np.exp(exponents, out=exponents)
+
+            matrix = _by_blocks(gaussian, n, dtype, tuning.short_blocks(n), until, tuning.blocks_of_a_thread)
+            np.fill_diagonal(matrix, 1.0)
+            return matrix
+        if dtype == np.float64 and (
+            self.name == "precomputed" or callable(self.name) or n * n * p <= tuning.at_once
+        ):
+            with large_products(n * n):
+                return self(X)
+        blocks = list(row_ranges(n, n * p, until, tuning.at_once))
+        # a user's own function may not be meant for several threads
+        blocks_of_a_thread = len(blocks) if callable(self.name) else tuning.blocks_of_a_thread
+        return _by_blocks(
+            lambda rows, columns: self(X[rows], X[columns]), n, dtype, blocks, until, blocks_of_a_thread
+        )
 
     def _loses_digits(self, X: Any) -> bool:
         """Tell whether distances of sparse rows are mostly rounding, where dense ones take no more memory."""
@@ -119,7 +166,7 @@ class OutOfTimeError(Exception):
 
 
 def row_ranges(
-    n: int, products_per_row: float, until: float = math.inf, at_once: int = AT_ONCE
+    n: int, products_per_row: float, until: float = math.inf, at_once: int = DEFAULTS.at_once
 ) -> Iterator[slice]:
     """Yield ranges of `n` rows that take so many products of entries each, short enough to stop between them.
 
@@ -191,6 +238,16 @@ class ScaledPoints:
         return np.minimum(exponents, 0.0, out=exponents)
 
 
+def power(values: NDArray[np.float64], degree: float) -> NDArray[np.float64]:
+    """Return powers of values, which are used up: a few products take a part of the time of a general power."""
+    if degree != int(degree) or not 1 <= degree <= LARGEST_REPEATED_POWER:
+        return np.power(values, degree, out=values)
+    result = values.copy() if degree > 1 else values
+    for _ in range(int(degree) - 1):
+        result *= values
+    return result
+
+
 def half_squares(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return halves of the squared lengths of the rows."""
     return 0.5 * row_norms_squared(rows)
@@ -208,31 +265,27 @@ def _central_point(points: NDArray, gamma: float) -> NDArray[np.float64]:
     return np.median(points, axis=0) if _rounding_shows(farthest) else mean
 
 
-def _symmetric_rbf(
-    X: NDArray, gamma: float, until: float = math.inf, block_entries: int = 2**16, blocks_of_a_thread: int = 16
-) -> NDArray[np.float64]:
-    """Return ``exp(-gamma |x_i - x_j|^2)`` of all rows; blocks below the diagonal are copied from above it."""
-    n = len(X)
-    points = ScaledPoints(X, gamma)
-    matrix = np.empty((n, n))
+def _by_blocks(
+    block_of: Callable[[slice, slice], NDArray[np.float64]],
+    n: int,
+    dtype: type[np.floating],
+    blocks: list[slice],
+    until: float,
+    blocks_of_a_thread: int,
+) -> NDArray:
+    """Return a symmetric matrix of which `block_of` makes rows and columns; those below come from above."""
+    matrix = np.empty((n, n), dtype)
+    blocks = blocks[::2] + blocks[1::2]  # long and short ones for every thread
 
     def fill(some: slice) -> None:
-        for first, last in blocks[some]:
+        for rows in blocks[some]:
             if time.perf_counter() >= until:
                 raise OutOfTimeError
-            own = slice(first, last)
-            exponents = points.exponents(points.rows[own], points.half_squares[own], slice(first, n))
-            np.exp(exponents, out=matrix[own, first:])
-            matrix[last:, own] = matrix[own, last:].T
+            matrix[rows, rows.start :] = block_of(rows, slice(rows.start, n))
+            matrix[rows.stop :, rows] = matrix[rows, rows.stop :].T
 
-    ends = [0]
-    while ends[-1] < n:
-        ends.append(min(n, ends[-1] + max(64, block_entries // (n - ends[-1]))))
-    blocks = list(pairwise(ends))
-    blocks = blocks[::2] + blocks[1::2]  # long and short ones for every thread
     with one_blas_thread():
         over_ranges(fill, len(blocks), blocks_of_a_thread, idle_only=True)
-    np.fill_diagonal(matrix, 1.0)
     return matrix
 
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
-from polymargin.gram.kernels import Kernel, ScaledPoints, half_squares
+from polymargin.gram.kernels import Kernel, ScaledPoints, half_squares, power
 
 BLOCK_BYTES = 2**20
 """Size of the block of kernel values formed at a time: it should stay in the processor's second cache."""
@@ -19,9 +19,6 @@ FEWEST_ROWS = 32
 
 FEWEST_POINTS = 256
 """Points of a block at least, for the same reason."""
-
-LARGEST_REPEATED_POWER = 8
-"""Integer degree up to which products are faster than a general power."""
 
 
 class PointKernel:
@@ -94,17 +91,12 @@ def _laplacian(kernel: Kernel, points: NDArray) -> Prepared:
 
 
 def _poly(kernel: Kernel, points: NDArray) -> Prepared:
-    columns, degree = kernel.gamma * points.T.astype(np.float64), kernel.degree
+    columns = kernel.gamma * points.T.astype(np.float64)
 
     def block(X: NDArray) -> NDArray[np.float64]:
         values = X @ columns
         values += kernel.coef0
-        if degree != int(degree) or not 1 <= degree <= LARGEST_REPEATED_POWER:
-            return np.power(values, degree, out=values)
-        power = values.copy()
-        for _ in range(int(degree) - 1):
-            power *= values
-        return power
+        return power(values, kernel.degree)
 
     return block
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
-from polymargin.gram.kernels import AT_ONCE, Kernel, OutOfTimeError, row_norms_squared, row_ranges
+from polymargin.gram.kernels import DEFAULTS, Kernel, MatrixSettings, OutOfTimeError, row_norms_squared
 from polymargin.gram.points import PointKernel
 from polymargin.gram.products import skinny_product, symmetric_product, transposed_product
 from polymargin.memory import check_memory
-from polymargin.threads import eigh, large_products
+from polymargin.threads import eigh
 
 
 class Gram(Protocol):
@@ -291,13 +291,15 @@ def kernel_root(gram: Gram, is_over: Callable[[], bool] = lambda: False) -> NDAr
     return vectors[:, keep] * np.sqrt(values[keep])
 
 
-def make_gram(kernel: Kernel, X: Any, cache_size: float, until: float = math.inf, at_once: int = AT_ONCE) -> Gram:
+def make_gram(
+    kernel: Kernel, X: Any, cache_size: float, until: float = math.inf, tuning: MatrixSettings = DEFAULTS
+) -> Gram:
     """Choose the Gram provider for `cache_size` megabytes: whole, whole in single precision, or by rows.
 
     Where ``time.perf_counter()`` reaches `until` before a matrix is whole, it is given up: a solver without time
     asks for none of its rows.
     """
-    n, p = X.shape
+    n = X.shape[0]
     if kernel.name == "precomputed":
         return DenseGram(X)
     size = next((size for size in (8, 4) if size * n * n <= cache_size * 1e6), None)
@@ -310,12 +312,7 @@ def make_gram(kernel: Kernel, X: Any, cache_size: float, until: float = math.inf
         "give landmarks",
     )
     try:
-        with large_products(n * n):
-            if size == 8:
-                return DenseGram(np.ascontiguousarray(kernel.matrix(X, until, at_once), dtype=np.float64))
-            matrix, kernel_of_all = np.empty((n, n), dtype=np.float32), PointKernel(kernel, X)
-            for rows in row_ranges(n, n * p, until, at_once):
-                matrix[rows] = kernel_of_all(X[rows])
-            return DenseGram(matrix)
+        dtype = np.float64 if size == 8 else np.float32
+        return DenseGram(np.ascontiguousarray(kernel.matrix(X, until, dtype, tuning), dtype=dtype))
     except OutOfTimeError:
         return LazyGram(kernel, X)
