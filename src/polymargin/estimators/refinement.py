@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
 from polymargin.checks import (
+    LARGEST_KERNEL,
     check_choice,
     check_entries,
     check_finite_rows,
@@ -124,6 +125,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         factors = Sides.one_vs_rest(totals, self.refine_weights == "balanced").factors
         scores, (norms, intercepts) = self._directions(X)[used], self._geometry()
         check_entries("The scores of estimator", scores)
+        check_entries("The squared norms of the coefficients of estimator", norms, LARGEST_KERNEL)
         self.refinement_ = refine_rows(scores, labels, weights, factors, norms, -intercepts, self.C)
         return self
 
@@ -134,7 +136,7 @@ class NewtonRefinement(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         intercept = getattr(self.estimator_, "intercept_", None)
         if not isinstance(coef, np.ndarray) or intercept is None:
             return np.ones(k), np.zeros(k)
-        coef = np.atleast_2d(coef)
+        coef = np.atleast_2d(coef).astype(np.float64)  # squares of half precision would overflow
         norms = np.broadcast_to(np.einsum("ij,ij->i", coef, coef), k).astype(np.float64)
         one_score = k == 2 and len(coef) == 1
         return norms, (np.array([-1.0, 1.0]) if one_score else np.ones(k)) * intercept

@@ -133,16 +133,18 @@ def _on_face(problems: Blocks, dual: Blocks) -> Blocks | None:
 
 
 def _newton_step(jacobian: NDArray[np.float64], residual: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve Newton's system: by a Cholesky factor where classes are tied to each other, else by least squares.
+    """Solve Newton's system: by a Cholesky factor where classes are tied to each other, else the shortest one.
 
-    Its singular vectors are most of what a certificate of many classes takes.
+    The eigenvectors of that are most of what a certificate of many classes takes.
     """
     k = len(residual)
     # neither sums nor Jacobian know the constants, which would make it singular
     factor, failed = dpotrf(jacobian + jacobian.trace() / k**2, lower=1)
     diagonal = factor.diagonal()
     if failed or diagonal.min() <= np.sqrt(FEASIBILITY.rank) * diagonal.max():
-        return np.asarray(np.linalg.lstsq(jacobian, residual, rcond=FEASIBILITY.rank)[0])
+        values, vectors = np.linalg.eigh(jacobian)
+        kept = values > FEASIBILITY.rank * values[-1]
+        return np.asarray(vectors[:, kept] @ (residual @ vectors[:, kept] / values[kept]))
     return np.asarray(dpotrs(factor, residual, lower=1)[0])
 
 

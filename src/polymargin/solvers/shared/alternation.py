@@ -127,9 +127,9 @@ def has_stalled(progress: Progress, rounds: int) -> bool:
 
 
 def proves_nothing(progress: Progress, rounds: int) -> bool:
-    """Tell whether the gap is above the objective itself, and the last `rounds` have not even halved it."""
+    """Tell whether the gap is the objective itself or more, and the last `rounds` have not even halved it."""
     gaps = [record.gap for record in progress.history[-1 - rounds :]]
-    return len(gaps) > rounds and gaps[-1] > 1.0 and min(gaps) > 0.5 * gaps[0]
+    return len(gaps) > rounds and gaps[-1] >= 1.0 and min(gaps) > 0.5 * gaps[0]
 
 
 def is_rounding(problem: SharedProblem, progress: Progress, primal: float, tuning: SharedSettings) -> bool:

@@ -75,7 +75,7 @@ class CommonBaseStep:
                 # A'A W MM' + W/C = A'Y M' in the eigenbases of A'A and of MM'
                 mixed, rotation = np.linalg.eigh(M @ M.swapaxes(-1, -2))
                 right = self.cross @ (M.swapaxes(-1, -2) @ rotation)
-                divisor = self.values[:, None] * mixed[..., None, :] + 1.0 / C
+                divisor = self.values[:, None] * np.maximum(mixed, 0.0)[..., None, :] + 1.0 / C
                 return right / divisor @ rotation.swapaxes(-1, -2)
             case "fast":
                 # (8)-(9): (A'A + I/C) W MM' = A'Y M', ridge classifiers unmixed
