@@ -147,8 +147,6 @@ class Parts:
         """Prepare the next steps, on other examples where the part is to change; False without time."""
         if self.is_due:
             return self._regroup()
-        if not self.iterate.hasten(self.to_go, self.progress):
-            return False
         if self.iterate.improve_rho():  # another pace
             self.looks = Looks(self.gap, self.iterate.steps)
         return True
@@ -230,12 +228,12 @@ class Parts:
             self.part_tol = max(self.tuning.closer * self.part_tol, self._last_tol)
         if not leaves and self.outside <= (1.0 - self.tuning.inside[0]) * self.tol:
             self.is_due = False
-            return self.iterate.hasten(self.to_go, self.progress)
+            return True
         if self.t is None:
             self.t = np.empty((self.size.n, self.size.k))
         self.t[rows] = self.iterate.t
         self.returned |= self.losing & self.left
-        if leaves or not isinstance(inverse, Inverse) or inverse.is_complete:
+        if leaves or not isinstance(inverse, Inverse):
             kept = self._kept()
             self.left[rows] |= ~kept
             wanted = self.losing.copy()
