@@ -66,8 +66,8 @@ class Inverse:
     """A positive definite matrix, which is used up, by whose inverse columns are multiplied.
 
     It is held as its Cholesky factor: below the diagonal, its transpose above, the blocks on the diagonal
-    inverted. The inverse itself takes three times the work, and is applied hardly sooner. Where `begun`, the factor
-    of the first rows and columns of the matrix, stands in them already, only the rows behind are still to do.
+    inverted. The inverse itself takes three times the work, and is applied hardly sooner. Where `begun`, the
+    factor of the first rows and columns of the matrix, stands in them already, only the rows behind are to do.
     """
 
     def __init__(self, matrix: NDArray, tuning: InverseSettings = DEFAULTS, begun: "Inverse | None" = None):
