@@ -65,7 +65,7 @@ class SplittingSettings:
     pilot_steps: int = 20
     pilot_penalty: float = 0.1
     first_level: int = 500
-    growth: float = 2.0
+    growth: float = 3.0
     settled: float = 1.5
     max_pilots: int = 6
     own_rows: int = 64
