@@ -71,7 +71,7 @@ class SplittingSettings:
     own_rows: int = 64
     neighbours: int = 30
     fewest_steps: int = 10
-    most_steps: int = 30
+    most_steps: int = 40
     judged_after: int = 150
     max_steps: int = 4000
     steps: int = 25
