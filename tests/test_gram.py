@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from polymargin.gram import (
     RowHash,
     draw_landmarks,
     make_gram,
+    products,
     ranked_rows,
     resolve_kernel,
     squares_of,
@@ -198,13 +200,18 @@ def test_rbf_matrices_are_the_same_in_threads(threads, n):
     np.testing.assert_allclose(matrix, pairwise_kernels(X, metric="rbf", gamma=0.3), rtol=1e-12)
 
 
-SMALL_BLOCKS = ProductSettings(entries_of_a_thread=100, rows_of_a_block=9)
+SMALL_BLOCKS = ProductSettings(entries_of_a_thread=100, rows_of_a_block=9, least_entries=0)
 
 
-def test_wide_products_are_those_of_blas(threads):
+@pytest.mark.parametrize("wide", [True, False])
+def test_wide_products_are_those_of_blas(threads, wide, monkeypatch):
+    monkeypatch.setattr(products, "has_wide", lambda: wide)
     matrix = np.random.default_rng(0).normal(size=(70, 50)).astype(np.float32)
     A, B = matrix[:60, :40], matrix[:40, 7:30]
     np.testing.assert_allclose(wide_product(A, B, SMALL_BLOCKS), A @ B, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        wide_product(A, B, replace(SMALL_BLOCKS, max_columns=9)), A @ B, rtol=1e-5, atol=1e-5
+    )
     assert wide_product(A, B.astype(np.float64), SMALL_BLOCKS).dtype == np.float64
     assert wide_product(A[:, :0], B[:0], SMALL_BLOCKS).shape == (60, 23)
     assert wide_product(A[:0], B, SMALL_BLOCKS).shape == (0, 23)

@@ -18,6 +18,11 @@ def available() -> bool:
     return bool(has_skinny_products())
 
 
+def has_wide() -> bool:
+    """Tell whether the processor has the wider registers of AVX-512."""
+    return bool(has_wide_registers())
+
+
 def register_width(itemsize: int) -> int:
     """Return how many numbers of so many bytes a register holds."""
     return 32 // itemsize

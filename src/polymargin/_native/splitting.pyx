@@ -16,7 +16,8 @@ cdef Py_ssize_t FEW_ROWS = 60
 
 
 cdef inline double within(double value, double upper) noexcept nogil:
-    return 0.0 if value <= 0.0 else (upper if value >= upper else value)
+    value = value if value < upper else upper
+    return value if value > 0.0 else 0.0
 
 
 def reflect(const double[:, ::1] t, const double[:, ::1] upper, double[:, ::1] v, double[::1] mean,

@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.skinny import available, multiply, multiply_transposed, pack, register_width
+from polymargin._native.skinny import (
+    available,
+    has_wide,
+    multiply,
+    multiply_transposed,
+    pack,
+    register_width,
+)
 from polymargin.threads import over_ranges
 
 
@@ -17,7 +24,8 @@ class ProductSettings:
 
     Attributes
     ----------
-    max_columns : beyond which BLAS is as fast.
+    max_columns, max_wide : beyond which BLAS is as fast; the second where there is AVX-512, which some builds of
+        BLAS leave alone on processors that they do not know.
     max_transposed : the same of transposed rows, of which BLAS has to be given copies.
     least_entries : of the matrix, below which a call costs more than the work.
     entries_of_a_thread : entries of the matrix times columns below which a thread is not worth its start.
@@ -27,6 +35,7 @@ class ProductSettings:
     """
 
     max_columns: int = 40
+    max_wide: int = 1000
     max_transposed: int = 100
     least_entries: int = 2**17
     entries_of_a_thread: int = 2**25
@@ -34,9 +43,14 @@ class ProductSettings:
     rows_of_a_block: int = 192
     few_rows: float = 0.75
 
-    def pays(self, entries: int, columns: int, most: int) -> bool:
+    def pays(self, entries: int, columns: int) -> bool:
         """Tell whether the compiled loop is there, and the product large and narrow enough for it."""
+        most = self.max_wide if has_wide() else self.max_columns
         return available() and 0 < columns <= most and entries >= self.least_entries
+
+    def pays_transposed(self, entries: int, columns: int) -> bool:
+        """Tell the same of a product with transposed rows."""
+        return available() and 0 < columns <= self.max_transposed and entries >= self.least_entries
 
     def lines_of_a_thread(self, entries: int) -> int:
         """Return how many lines of the matrix, which meet so many numbers each, are worth a thread."""
@@ -57,7 +71,7 @@ def skinny_product(matrix: NDArray, V: NDArray, tuning: ProductSettings = DEFAUL
     """
     V = V.astype(matrix.dtype, copy=False)
     (m, n), k = matrix.shape, V.shape[1]
-    if not (k > 1 and tuning.pays(m * n, k, tuning.max_columns) and _rows_lie_together(matrix)):
+    if not (k > 1 and tuning.pays(m * n, k) and _rows_lie_together(matrix)):
         return matrix @ V
     width = _width(k, matrix.itemsize)
     panels, out = np.zeros(n * width, dtype=matrix.dtype), np.empty((m, width), dtype=matrix.dtype)
@@ -78,7 +92,7 @@ def multiply_packed(matrix: NDArray, panels: NDArray, out: NDArray, tuning: Prod
 
 
 def wide_product(A: Any, B: Any, tuning: ProductSettings = DEFAULTS) -> Any:
-    """Return ``A @ B`` by BLAS, blocks of rows in threads of our own: these sleep where BLAS's own spin.
+    """Return ``A @ B``, compiled or by BLAS, rows in threads of our own: these sleep where BLAS's own spin.
 
     The blocks are the same for any number of threads, and so is the product, to the last bit.
 
@@ -90,6 +104,8 @@ def wide_product(A: Any, B: Any, tuning: ProductSettings = DEFAULTS) -> Any:
     """
     if sparse.issparse(A) or sparse.issparse(B):
         return A @ B
+    if A.dtype == B.dtype and tuning.pays(A.size, B.shape[1]) and _rows_lie_together(A):
+        return skinny_product(A, B, tuning)
     out = np.empty((len(A), B.shape[1]), dtype=np.result_type(A, B))
     height = max(tuning.rows_of_a_block, tuning.lines_of_a_thread(B.size))
 
@@ -146,7 +162,7 @@ def transposed_product(
            [40.]])
     """
     n, k = matrix.shape[1], V.shape[1]
-    is_double, pays = matrix.dtype == np.float64, tuning.pays(len(rows) * n, k, tuning.max_transposed)
+    is_double, pays = matrix.dtype == np.float64, tuning.pays_transposed(len(rows) * n, k)
     if not (is_double and pays and _rows_lie_together(matrix)):
         product = np.zeros((n, k))
         for first in range(0, len(rows), tuning.rows_at_a_time):

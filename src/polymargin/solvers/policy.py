@@ -109,7 +109,8 @@ class Policy:
         others still more.
     shortest : work, in seconds, that every method may do.
     slice_share, shortest_slice : work of a slice of the decomposition: as a part of all work so far, and at least.
-    first_steps : steps per example until the pace is known, where splitting may be the better choice.
+    first_steps, first_rows : steps per example until the pace is known, where splitting may be the better choice,
+        and the examples, drawn from all, that the first of them are taken on.
     judged_after, pace_rounds : iterations after which its pace is believed, and the rounds that tell it.
     tail : how often what the decomposition promises it takes: it becomes slower towards the end.
     near : relative gap from which on Newton steps on faces are tried.
@@ -124,7 +125,6 @@ class Policy:
     far_walk : bounds that Newton steps meet at most on leaving a face, where no interior point has been near.
     coarse : tolerance from which on an interior point on the matrix itself comes near sooner than Newton steps.
     cheap : work that Newton steps may do behind an interior point.
-    split_after : part of the work of splitting after which the decomposition's pace is believed, however short.
     nearly_there : times what the decomposition promises that splitting may take; beyond, what was done already is
         no reason to begin.
     mostly_bounded : part of the variables above zero that are at their upper bounds, from which on the
@@ -171,6 +171,7 @@ class Policy:
     slice_share: float = 0.1
     shortest_slice: float = 1e-3
     first_steps: int = 2
+    first_rows: int = 250
     judged_after: int = 4
     pace_rounds: int = 6
     tail: float = 2.0
@@ -186,9 +187,8 @@ class Policy:
     far_walk: int = 10
     coarse: float = 1e-3
     cheap: float = 0.1
-    split_after: float = 0.3
     nearly_there: float = 4.0
-    mostly_bounded: float = 0.4
+    mostly_bounded: float = 0.5
     split_risk: float = 1.5
     split_share: float = 0.25
     split_before_rival: float = 0.7
@@ -424,7 +424,9 @@ class Policy:
         budget, tuning = max(self.slice_share * state.work, self.shortest_slice), self.decomposition
         short_rounds = self.judged_after if self._is_large_lee(state) else 1
         if len(state.trail) < short_rounds and self._is_lee(state):
-            tuning = replace(tuning, steps_per_example=min(tuning.steps_per_example, self.first_steps))
+            rows = tuning.working_set if state.trail else min(self.first_rows, tuning.working_set)
+            steps = min(self.first_steps, tuning.steps_per_example)
+            tuning = replace(tuning, working_set=rows, steps_per_example=steps)
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 
     def _polish(self, state: State) -> Stage | None:
@@ -494,11 +496,9 @@ class Policy:
         if self._work_of_faces(state) <= predicted:
             return None
         limit = state.progress.settings.time_limit
-        has_pace = self._has_pace(state) or self.split_after * predicted <= state.work
-        # where most variables end at their bounds it is slow only until they are there
-        is_judged = has_pace and state.bounded_share() < self.mostly_bounded
         to_go = state.work_to_go(self.exact)
-        pays = is_judged and predicted <= self.tail * to_go
+        # where most variables end at their bounds the decomposition is slow only until they are there
+        pays = state.bounded_share() < self.mostly_bounded and predicted <= self.tail * to_go
         is_due = predicted <= min(state.work, self.nearly_there * to_go)
         fits = limit is None or predicted <= self.split_share * limit
         if not (fits and (pays or is_due)):

@@ -22,16 +22,14 @@ class InverseSettings:
 
     Attributes
     ----------
-    at_once : size up to which a matrix is inverted at once, without a pause; larger ones are factorised first.
     block_operations, block_widths : operations of one stretch of the factorisation, a small part of a second, and
-        the least and largest width of its block.
+        the least and largest width of its block: the inverses on the diagonal of wide ones are work of their own.
     spare : part of a larger matrix that others may join it by where it lies.
     no_square : eigenvalue, relative to the largest, below which features have no part in that direction.
     """
 
-    at_once: int = 1200
     block_operations: float = 2e10
-    block_widths: tuple[int, int] = (64, 200)
+    block_widths: tuple[int, int] = (64, 96)
     spare: float = 0.15
     no_square: float = 1e-13
 
@@ -67,16 +65,14 @@ class Columns:
 class Inverse:
     """A positive definite matrix, which is used up, by whose inverse columns are multiplied.
 
-    A small matrix is inverted at once. Of a large one there is the Cholesky factor first, with pauses: below the
-    diagonal, its transpose above, the blocks on the diagonal inverted. It is had for a third of the work, and
-    takes longer to apply; `complete` makes the inverse of it. Where `begun`, the factor of the first rows and
-    columns of the matrix, stands in them already, only the rows behind are still to do.
+    It is held as its Cholesky factor: below the diagonal, its transpose above, the blocks on the diagonal
+    inverted. The inverse itself takes three times the work, and is applied hardly sooner. Where `begun`, the
+    factor of the first rows and columns of the matrix, stands in them already, only the rows behind are to do.
     """
 
     def __init__(self, matrix: NDArray, tuning: InverseSettings = DEFAULTS, begun: "Inverse | None" = None):
         self.matrix, self.done = matrix, 0
         self.blocks = _blocks(len(matrix), tuning.block_operations, tuning.block_widths)
-        self.is_small = self.is_complete = begun is None and len(matrix) <= tuning.at_once
         if begun is not None:
             self.blocks, self.done = blocks_of(len(matrix), begun.blocks[0].stop), begun.whole_blocks
 
@@ -87,16 +83,13 @@ class Inverse:
         return len(self.matrix) // width * width
 
     def prepare(self, progress: Progress) -> bool:
-        """Invert or factorise the matrix; False if there is no time for it."""
-        if self.is_small:
-            _invert(self.matrix)
-            return True
+        """Factorise the matrix; False if there is no time for it."""
         matrix, blocks = self.matrix, self.blocks
         for p in blocks:
             if progress.out_of_time():
                 return False
             ahead = slice(max(p.start, self.done), None)
-            matrix[ahead, p] -= wide_product(matrix[ahead, : p.start], matrix[: p.start, p])
+            matrix[ahead, p] -= wide_product(matrix[ahead, : p.start], matrix[p, : p.start].T)
             if p.start >= self.done:
                 matrix[p, p] = _inverse_factor(matrix[p, p])
             below = slice(max(p.stop, self.done), None)
@@ -105,25 +98,6 @@ class Inverse:
         self.transposed = np.zeros((len(matrix), blocks[0].stop), dtype=matrix.dtype)
         for p in blocks:
             self.transposed[p, : p.stop - p.start] = matrix[p, p].T
-        return True
-
-    def complete(self, progress: Progress) -> bool:
-        """Make the inverse of the factor: its own inverse X, then ``X'X``; False if there is no time for it."""
-        matrix, blocks = self.matrix, self.blocks
-        for at, p in enumerate(blocks):
-            if progress.out_of_time():
-                return False
-            row = [matrix[p, j.start : p.start] @ matrix[j.start : p.start, j] for j in blocks[:at]]
-            if row:
-                matrix[p, : p.start] = -matrix[p, p] @ np.hstack(row)
-        for p in blocks:
-            if progress.out_of_time():
-                return False
-            matrix[p, : p.stop] = wide_product(matrix[p.start :, : p.stop].T, matrix[p.start :, p]).T
-        for p in blocks:
-            matrix[p, p] = np.tril(matrix[p, p]) + np.tril(matrix[p, p], -1).T
-            matrix[p, p.stop :] = matrix[p.stop :, p].T
-        self.is_complete = True
         return True
 
     def solved(self, right: Array) -> Array:
@@ -136,16 +110,12 @@ class Inverse:
 
     def apply(self, columns: Columns) -> None:
         """Answer right-hand sides, which may be spent."""
-        if not available():
-            columns.answer[:] = self._by_blas(columns.right.reshape(columns.answer.shape))
-        elif self.is_complete:
-            multiply_packed(self.matrix, columns.right, columns.answer)
-        else:
+        if available():
             sweep(self.matrix, self.transposed, columns.right, columns.answer)
+        else:
+            columns.answer[:] = self._by_blas(columns.right.reshape(columns.answer.shape))
 
     def _by_blas(self, V: NDArray) -> NDArray:
-        if self.is_complete:
-            return self.matrix @ V
         matrix, X = self.matrix, V.copy()
         for p in self.blocks:
             X[p] = matrix[p, p] @ (X[p] - matrix[p, : p.start] @ X[: p.start])
@@ -166,8 +136,7 @@ class Room:
 
     def square(self, size: int) -> NDArray[np.float32]:
         """Return room for a matrix; what was in it before is none any more."""
-        spare = self.tuning.spare if size > self.tuning.at_once else 0.0
-        self.apart = min(size + int(spare * size), self.most)
+        self.apart = min(size + int(self.tuning.spare * size), self.most)
         return self._rows(size)
 
     def grown(self, matrix: NDArray[np.float32], size: int) -> NDArray[np.float32]:
@@ -190,8 +159,6 @@ class FeatureInverse:
     Y') / rho``. Steps go by Y in single precision. Where they add up, what they leave in the directions of the
     largest eigenvalues is the rounding error of all others: `solved` goes by X, in double precision.
     """
-
-    is_complete = True
 
     def __init__(self, features: Any, rho: float, tuning: InverseSettings = DEFAULTS):
         self.features, self.rho, self.tuning = features, rho, tuning
@@ -251,22 +218,11 @@ def rotated(
 def _inverse_factor(matrix: NDArray) -> NDArray:
     """Return the inverse of the Cholesky factor of a matrix of which the lower triangle is given."""
     potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (matrix,))
-    factor, failed = potrf(matrix, lower=1, clean=1)
+    # our lower triangle is LAPACK's upper one
+    factor, failed = potrf(matrix.T, lower=0, clean=0)
     if failed:
         raise scipy.linalg.LinAlgError("the matrix is not positive definite")
-    return np.tril(trtri(factor, lower=1)[0])
-
-
-def _invert(matrix: NDArray) -> None:
-    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
-    # LAPACK's lower triangle is ours above the diagonal
-    factor, failed = potrf(matrix.T, lower=1, overwrite_a=1)
-    if failed:
-        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
-    potri(factor, lower=1, overwrite_c=1)
-    for i in _blocks(len(matrix), DEFAULTS.block_operations, DEFAULTS.block_widths):
-        matrix[i, i] = np.triu(matrix[i, i]) + np.triu(matrix[i, i], 1).T
-        matrix[i.stop :, i] = matrix[i, i.stop :].T
+    return np.tril(trtri(factor, lower=0)[0].T)
 
 
 def _blocks(n: int, operations: float, widths: tuple[int, int]) -> list[slice]:

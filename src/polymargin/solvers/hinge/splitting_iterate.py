@@ -120,19 +120,11 @@ class SplittingIterate:
         self._begin()
         return True
 
-    def hasten(self, steps: float, progress: Progress) -> bool:
-        """Make the steps faster where so many are to come that it pays; False if there was no time for it."""
-        n, k, inverse = self.size.n, self.size.k, self.inverse
-        if not isinstance(inverse, Inverse) or inverse.is_complete or steps * k < self.tuning.inverted_from * n:
-            return True
-        progress.count_all(self.tuning.operations_to_complete(self.size))
-        return inverse.complete(progress)
-
     def advance(self, steps: int, progress: Progress) -> bool:
         """Take steps; False if a limit was met."""
         shift, tuning, columns = self.losses.offset / self.rho, self.tuning, self.columns
         t, upper, v, x, mean = self.t, self.upper, self.v, self.x, self.mean
-        operations = tuning.operations(self.size, 1.0 if self.inverse.is_complete else tuning.slower)
+        operations = tuning.operations(self.size, 1.0)
         for _ in range(steps):
             if progress.out_of_time():
                 return False

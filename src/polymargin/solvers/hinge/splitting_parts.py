@@ -96,9 +96,10 @@ class Parts:
     def _begun(self, pilot: Pilot) -> NDArray[np.intp]:
         """Return the examples that have variables above zero, or lose: by the pilot, unless the start is near.
 
-        A model of a part of the rows tells which of the others will be left out, and few of them wrongly.
+        A model of a part of the rows tells which of the others will be left out, and few of them wrongly. Of those
+        it took for its own part it had to leave some: as many will be left of these, those that ask for least.
         """
-        problem, start = self.problem, self.point
+        problem, start, kept = self.problem, self.point, 1.0
         losses, dual = boxes(problem.losses, "Splitting"), start.dual
         if self.best.gap <= self.tuning.believed:
             margins = losses.margins(problem.gram.matmul(problem.model(start)) + start.intercept)
@@ -106,12 +107,12 @@ class Parts:
             pilot = climbed(problem, pilot, self.progress, self.tuning, self.room)
             if (seen := pilot.seen) is None:  # there was no time
                 return np.arange(self.size.n)
-            self.rho = pilot.rho
+            self.rho, kept = pilot.rho, pilot.kept
             margins, _ = self._margins_by(seen)
             dual = np.zeros_like(start.dual)
             dual[seen.rows] = seen.point.dual
         self.t = dual + margins / self.rho
-        return np.flatnonzero(((self.t > 0.0) & (losses.sizes > 0.0)).any(axis=1))
+        return _highest(np.where(losses.sizes > 0.0, self.t, 0.0).max(axis=1), kept)
 
     def _take(self, rows: NDArray[np.intp], begun: Inverse | None = None) -> None:
         """Make some examples the part, or all where they are nearly all; the first may have `begun` its factor."""
@@ -147,8 +148,6 @@ class Parts:
         """Prepare the next steps, on other examples where the part is to change; False without time."""
         if self.is_due:
             return self._regroup()
-        if not self.iterate.hasten(self.to_go, self.progress):
-            return False
         if self.iterate.improve_rho():  # another pace
             self.looks = Looks(self.gap, self.iterate.steps)
         return True
@@ -230,12 +229,12 @@ class Parts:
             self.part_tol = max(self.tuning.closer * self.part_tol, self._last_tol)
         if not leaves and self.outside <= (1.0 - self.tuning.inside[0]) * self.tol:
             self.is_due = False
-            return self.iterate.hasten(self.to_go, self.progress)
+            return True
         if self.t is None:
             self.t = np.empty((self.size.n, self.size.k))
         self.t[rows] = self.iterate.t
         self.returned |= self.losing & self.left
-        if leaves or not isinstance(inverse, Inverse) or inverse.is_complete:
+        if leaves or not isinstance(inverse, Inverse):
             kept = self._kept()
             self.left[rows] |= ~kept
             wanted = self.losing.copy()
@@ -244,3 +243,11 @@ class Parts:
         else:
             self._take(np.append(rows, np.flatnonzero(self.losing)), inverse)
         return self.is_ready
+
+
+def _highest(values: NDArray[np.float64], kept: float) -> NDArray[np.intp]:
+    """Return the places of the highest values above zero, this part of them."""
+    above = np.flatnonzero(values > 0.0)
+    if not len(above):
+        return above
+    return above[values[above] >= np.quantile(values[above], 1.0 - kept)]

@@ -43,11 +43,13 @@ class Pilot:
     rho : of the steps to come.
     own : the part of rho that is for what rows do not share with their neighbours.
     seen : what the part's point was certified by; None where there was no time for it.
+    kept : part of the rows that steps were taken on that have variables above zero behind them.
     """
 
     rho: float
     own: float
     seen: Seen | None
+    kept: float = 1.0
 
 
 def pilot_of(
@@ -110,7 +112,7 @@ def climbed(
         ratio = float(np.linalg.norm(margins[losses.sizes > 0])) / size_of_dual
         rho = unit * tuning.rho_of(ratio / unit) + pilot.own
         growth = max(rho / pilot.rho, 1.0)
-        pilot = Pilot(growth * pilot.rho, pilot.own, seen)
+        pilot = Pilot(growth * pilot.rho, pilot.own, seen, float(iterate.active().mean()))
     return replace(pilot, rho=growth * pilot.rho)
 
 

@@ -30,13 +30,10 @@ class SplittingSettings:
     fewest_steps, most_steps : between two certificates.
     judged_after, max_steps : steps after which the pace is believed, and beyond which a solution is given up.
     steps, steps_per_digit : what a solution takes, about: steps, and more of them for every digit of the gap.
-    inverted_from, slower : steps to come, times classes over rows, from which on the inverse pays; steps that one
-        without it takes as long as.
     unbegun : gap that the first steps reach.
     look_ahead : part of the steps expected to be left that is taken before the next certificate.
     ratios : of margins over variables to the kernel's scale, the least and the largest believed.
-    factor_cost, completion_cost : operations of products that the factorisation of a matrix takes, and its inverse
-        after it, as multiples of its size cubed.
+    factor_cost : operations of products that the factorisation of a matrix takes, as a multiple of its size cubed.
     look_steps : steps that the products in double precision of a certificate take as long as.
     look_entries, look_factors : of a certificate, entries visited per class and example, sorted ones above all,
         and operations of factorisations as a multiple of the classes cubed: of many classes both are most of it.
@@ -68,24 +65,21 @@ class SplittingSettings:
     pilot_steps: int = 20
     pilot_penalty: float = 0.1
     first_level: int = 500
-    growth: float = 2.0
+    growth: float = 3.0
     settled: float = 1.5
     max_pilots: int = 6
     own_rows: int = 64
     neighbours: int = 30
     fewest_steps: int = 10
-    most_steps: int = 30
+    most_steps: int = 40
     judged_after: int = 150
     max_steps: int = 4000
     steps: int = 25
     steps_per_digit: int = 25
-    inverted_from: float = 1.3
-    slower: float = 1.15
     unbegun: float = 0.1
     look_ahead: float = 0.9
     ratios: tuple[float, float] = (1e-6, 1e6)
-    factor_cost: float = 0.14
-    completion_cost: float = 0.2
+    factor_cost: float = 0.09
     look_steps: float = 3.0
     look_entries: float = 20.0
     look_factors: float = 60.0
@@ -140,12 +134,7 @@ class SplittingSettings:
         if size.p is not None:
             products = self.square_cost * 0.5 * size.entries * size.p
             return {"product": products, "factor": self.eigen_cost * float(size.p) ** 3}
-        whole = self.completion_cost if size.n <= self.inverse.at_once else 0.0
-        return {"product": (self.factor_cost + whole) * (float(size.n) ** 3 - float(done) ** 3)}
-
-    def operations_to_complete(self, size: "SplitSize") -> Operations:
-        """Return the operations of the inverse of a factor."""
-        return {"product": self.completion_cost * float(size.n) ** 3}
+        return {"product": self.factor_cost * (float(size.n) ** 3 - float(done) ** 3)}
 
 
 DEFAULTS = SplittingSettings()

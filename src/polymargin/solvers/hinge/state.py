@@ -140,8 +140,10 @@ class State:
         return int(np.count_nonzero(free)), int(np.count_nonzero(free.any(axis=1)))
 
     def active_share(self) -> float:
-        """Return the part of the examples that have dual variables above zero."""
-        return float((self._scored().dual > 0.0).any(axis=1).mean())
+        """Return the part of the examples that have dual variables above zero, after one record of a sample."""
+        point = self._scored()
+        dual = point.dual[point.rows] if len(self.trail) == 1 and len(point.rows) else point.dual
+        return float((dual > 0.0).any(axis=1).mean())
 
     def bounded_share(self) -> float:
         """Return the part of the dual variables above zero that are at their upper bounds, in boxes."""
