@@ -99,13 +99,14 @@ cdef int _move_simplex(
     double* target, double* loss, double* slack, int k
 ) noexcept nogil:
     """Maximise over one simplex; `change` becomes the change of R."""
-    cdef double mean
+    cdef double mean, theta
     loss[0] = weight * aim_of_simplex(rules.offset, anchor, 1.0 / q, f, alpha, target, &mean, k)
     slack[0] = loss[0] - mean
     if slack[0] <= 0.0:  # all weight is where the margin is largest
         return 0
+    theta = threshold_near(target, alpha, weight, k)
     # a vertex is found again only up to rounding
-    return move_to_threshold(threshold_near(target, alpha, weight, k), 4e-16 * weight, target, alpha, change, k) > 0.0
+    return move_to_threshold(theta, 4e-16 * weight, target, alpha, change, k) > 0.0
 
 
 cdef inline int _move(

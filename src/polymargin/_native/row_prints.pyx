@@ -1,10 +1,10 @@
-"""Integers that are the same for equal rows, dense or sparse: a sum over the columns, each with a factor of its own.
+"""Integers that are the same for equal rows, dense or sparse: a sum over the columns, each with its own factor.
 
     print of a row = sum_j mixed(bits of x_j) factor_j     modulo 2^64.
 
-Sums of integers are the same in any order, so that a row has its print wherever it stands and however it is stored,
-and zeros, whose bits are none, have no part in it. The low bits of most numbers are zero, which a product would
-leave so: those on top are mixed into them first.
+Sums of integers are the same in any order, so that a row has its print wherever it stands and however it is
+stored, and zeros, whose bits are none, have no part in it. The low bits of most numbers are zero, which a product
+would leave so: those on top are mixed into them first.
 """
 
 from cython cimport floating
