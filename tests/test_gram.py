@@ -151,6 +151,14 @@ def test_sparse_rows_have_the_order_of_dense_ones(share):
         np.testing.assert_array_equal(found, expected)
 
 
+def test_other_tables_only_tell_equal_rows_apart():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(50, 4)), np.arange(50) % 3
+    plain, with_costs = ranked_rows(labels, X), ranked_rows(labels, X, rng.normal(size=(50, 3)))
+    for found, expected in zip(with_costs, plain, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_columns_named_twice_are_added_up():
     twice = sparse.csr_array(([1.0, 2.0, 3.0], [1, 1, 1], [0, 2, 3]), shape=(2, 2))
     first, place = ranked_rows(np.zeros(2, dtype=np.intp), twice)
@@ -161,7 +169,7 @@ def test_columns_named_twice_are_added_up():
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_rows_of_one_print_are_told_apart(form, monkeypatch):
-    monkeypatch.setattr(equal_rows, "_prints", lambda labels, tables: labels.astype(np.uint64))
+    monkeypatch.setattr(equal_rows, "_prints", lambda labels, X: labels.astype(np.uint64))
     labels, X = np.array([0, 1, 0, 0, 0]), np.array([[2.0, 1.0], [2.0, 1.0], [2.0, 3.0], [0.0, 4.0], [2.0, 1.0]])
     first, place = ranked_rows(labels, form(X))
     assert sorted(first.tolist()) == [0, 1, 2, 3]

@@ -129,8 +129,8 @@ class TrainingSet:
         So a row given twice and a row of weight 2 are the same problem to the last bit, and the order of the rows
         has no effect. Rows that differ in their costs stay apart.
         """
-        tables = [self.labels, self.X] if self.row_costs is None else [self.labels, self.X, self.row_costs]
-        first, place = ranked_rows(*tables)
+        others = () if self.row_costs is None else (self.row_costs,)
+        first, place = ranked_rows(self.labels, self.X, *others)
         weights = np.bincount(place, self.weights).astype(np.float64)
         return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 

@@ -9,21 +9,21 @@ from scipy import sparse
 from polymargin._native.row_prints import add_prints, add_prints_of_compressed
 
 
-def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def ranked_rows(labels: NDArray[np.intp], X: Any, *others: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first of every set of equal rows, in an order of their own, and the place of every row in it.
 
     Rows are equal if their labels and their rows of all the tables are. They are ordered by their labels, then by
-    their prints, integers that belong to their values, the same for dense and for sparse rows; the few that agree
-    there are ordered by their values themselves.
+    the prints of their rows of `X`, integers that belong to their values, the same for dense and for sparse rows;
+    the few that agree there are ordered by their values themselves, those in the other tables included.
     """
-    prints = _prints(labels, tables)
+    prints = _prints(labels, X)
     order = np.argsort(prints)
     is_first = _is_other(prints[order])
     if not is_first.all():
         is_alike = ~is_first
         is_alike[:-1] |= is_alike[1:]
         alike = np.sort(order[is_alike])
-        ranks = _ranks(alike, tables)
+        ranks = _ranks(alike, (X, *others))
         by = np.lexsort((ranks, prints[alike]))
         order[is_alike] = alike[by]
         is_first[is_alike] = _is_other(prints[alike[by]]) | _is_other(ranks[by])
@@ -32,17 +32,15 @@ def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp
     return order[is_first], place
 
 
-def _prints(labels: NDArray[np.intp], tables: tuple) -> NDArray[np.uint64]:
-    """Return an integer for every row: its label on top of what its entries in all tables make."""
-    ends = np.cumsum([table.shape[1] for table in tables])
-    factors = np.random.default_rng(1).integers(0, 2**64, ends[-1], dtype=np.uint64) | np.uint64(1)
+def _prints(labels: NDArray[np.intp], X: Any) -> NDArray[np.uint64]:
+    """Return an integer for every row: its label on top of what its entries make."""
+    factors = np.random.default_rng(1).integers(0, 2**64, X.shape[1], dtype=np.uint64) | np.uint64(1)
     prints = np.zeros(len(labels), dtype=np.uint64)
-    for table, of_table in zip(tables, np.split(factors, ends[:-1]), strict=True):
-        if sparse.issparse(table):
-            rows = _canonical(table)
-            add_prints_of_compressed(rows.data, rows.indices, rows.indptr, of_table, prints)
-        else:
-            add_prints(np.ascontiguousarray(table), of_table, prints)
+    if sparse.issparse(X):
+        rows = _canonical(X)
+        add_prints_of_compressed(rows.data, rows.indices, rows.indptr, factors, prints)
+    else:
+        add_prints(np.ascontiguousarray(X), factors, prints)
     bits = np.uint64(int(labels.max(initial=0)).bit_length())
     # the low bits of a product depend on the low bits of its factors alone
     return (labels.astype(np.uint64) << (np.uint64(64) - bits)) | (prints >> bits) if bits else prints
