@@ -15,7 +15,7 @@ For Lee-Lin-Wahba ``R_i = -(u - mean u)`` and coupling = 1/k; for Weston-Watkins
 coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the columns of R near zero sum:
 ``shift = b + tau 1'R`` with multipliers b. The sequential method follows Keerthi et al. (KDD 2008).
 
-Every function visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
+Every sweep visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
 visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
 `wake` (the epoch in which to visit it again: blocks that rest at a vertex are seen more and more rarely).
 W has one row per class in `sweep_dense`, one per feature in `sweep_sparse`. With `centred` its classes carry a
@@ -24,6 +24,7 @@ common term, which is taken off the scores instead (so that a step touches only 
 
 from cython cimport floating
 from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint64_t
 
 cdef extern from "vectors.h" nogil:
     void fetch(const void *start, ptrdiff_t bytes)
@@ -42,6 +43,9 @@ cdef extern from "vectors.h" nogil:
                     double *target, double *loss, double *slack, double *before, int k)
     double move_to_aim(double shift, const double *target, const double *upper, double *u, double *change,
                        double *size, int k)
+
+cdef extern from "splitmix.h" nogil:
+    uint64_t next_random(uint64_t *state)
 
 cdef extern from "sparse_rows.h" nogil:
     void score_doubles(const double* values, const int* columns, ptrdiff_t entries, const double* W,
@@ -135,6 +139,24 @@ cdef inline void _rest(int changed, int epoch, int* calm, int* wake) noexcept no
     elif calm[0] < LONGEST_REST:
         calm[0] *= 2
     wake[0] = epoch + calm[0]
+
+
+def shuffle_awake(const int[::1] wake, int epoch, uint64_t[::1] state, int[::1] order):
+    """Write the blocks that are to be visited in an epoch to `order`, shuffled, and return their number.
+
+    `state` (1,) is that of the random numbers. Every block takes a place up to the end, whose block goes there.
+    """
+    cdef Py_ssize_t number = 0, place
+    cdef int p
+    with nogil:
+        for p in range(wake.shape[0]):
+            if wake[p] > epoch:
+                continue
+            place = <Py_ssize_t> (((next_random(&state[0]) >> 32) * <uint64_t> (number + 1)) >> 32)
+            order[number] = order[place]
+            order[place] = p
+            number += 1
+    return number
 
 
 def sweep_dense(

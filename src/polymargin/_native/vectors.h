@@ -167,17 +167,19 @@ static double simplex_threshold(const double *restrict target, double weight, in
     return count == 0.0 ? largest : threshold_from(target, weight, total, count, k);
 }
 
-/* The largest margin of an example, its mean under alpha, and where the variables of its simplex aim. */
+/* The largest margin of an example, its mean under alpha, and where the variables of its simplex aim, but for what they
+ * have in common: beside steps along the whole margins of a short row, alpha would be lost. */
 POLYMARGIN_CLONES
 static double aim_of_simplex(double offset, int anchor, double rate, const double *restrict f,
                              const double *restrict alpha, double *restrict target, double *mean, int k) {
     double start = offset - f[anchor], best = 0.0, inside = 0.0;
     for (int m = 0; m < k; m++) {
-        double g = m == anchor ? 0.0 : start + f[m], a = alpha[m];
-        target[m] = a + rate * g;
+        double g = m == anchor ? 0.0 : start + f[m];
+        target[m] = g;
         best = g > best ? g : best;
-        inside += a * g;
+        inside += alpha[m] * g;
     }
+    for (int m = 0; m < k; m++) target[m] = alpha[m] + rate * (target[m] - best);
     *mean = inside;
     return best;
 }

@@ -104,6 +104,18 @@ class TrainingSet:
         return self.weights[:, None] * self.unweighted_costs
 
     @property
+    def has_costs(self) -> NDArray[np.bool_]:
+        """Whether any class costs example i anything, (n,)."""
+        return (
+            np.any(self.costs, axis=1)[self.labels] if self.row_costs is None else np.any(self.row_costs, axis=1)
+        )
+
+    def costs_of(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the weighted costs of some rows."""
+        unweighted = self.costs[self.labels[rows]] if self.row_costs is None else self.row_costs[rows]
+        return self.weights[rows, None] * unweighted
+
+    @property
     def unweighted_costs(self) -> NDArray[np.float64]:
         """Cost of predicting class j for example i, (n, k)."""
         return self.costs[self.labels] if self.row_costs is None else self.row_costs
