@@ -17,6 +17,7 @@ from polymargin.gram import (
     PointKernel,
     RowHash,
     draw_landmarks,
+    equal_rows,
     make_gram,
     products,
     ranked_rows,
@@ -157,18 +158,41 @@ def test_equal_rows_share_a_place_whatever_the_order_of_the_rows(form, seed):
     assert np.array_equal(whole[order][again], whole[first])
 
 
-def test_full_sparse_rows_have_the_order_of_dense_ones():
-    X, labels = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50) % 3
+@pytest.mark.parametrize("share", [0.2, 1.0])
+def test_sparse_rows_have_the_order_of_dense_ones(share):
+    rng = np.random.default_rng(0)
+    X, labels = np.where(rng.random((50, 4)) < share, rng.normal(size=(50, 4)), 0.0), np.arange(50) % 3
     for found, expected in zip(ranked_rows(labels, sparse.csr_array(X)), ranked_rows(labels, X), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_sparse_rows_of_one_fingerprint_are_told_apart():
-    """Entries so far apart that the sum of their products has lost the smaller ones."""
-    X = sparse.csr_array([[1e30, 1.0], [1e30, 2.0], [1e30, 1.0]])
-    first, place = ranked_rows(np.zeros(3, dtype=np.intp), X)
-    assert place[0] == place[2] != place[1]
-    assert len(first) == 2
+def test_other_tables_only_tell_equal_rows_apart():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(50, 4)), np.arange(50) % 3
+    plain, with_costs = ranked_rows(labels, X), ranked_rows(labels, X, rng.normal(size=(50, 3)))
+    for found, expected in zip(with_costs, plain, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_columns_named_twice_are_added_up():
+    twice = sparse.csr_array(([1.0, 2.0, 3.0], [1, 1, 1], [0, 2, 3]), shape=(2, 2))
+    first, place = ranked_rows(np.zeros(2, dtype=np.intp), twice)
+    assert place.tolist() == [0, 0]
+    assert first.tolist() == [0]
+    assert twice.nnz == 3
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_of_one_print_are_told_apart(form, monkeypatch):
+    monkeypatch.setattr(equal_rows, "_prints", lambda labels, X: labels.astype(np.uint64))
+    labels, X = np.array([0, 1, 0, 0, 0]), np.array([[2.0, 1.0], [2.0, 1.0], [2.0, 3.0], [0.0, 4.0], [2.0, 1.0]])
+    first, place = ranked_rows(labels, form(X))
+    assert sorted(first.tolist()) == [0, 1, 2, 3]
+    assert place[0] == place[4]
+    assert labels[first].tolist() == [0, 0, 0, 1]
+    np.testing.assert_array_equal(X[first][place], X)
+    again, _ = ranked_rows(labels[::-1], form(X[::-1]))
+    np.testing.assert_array_equal(X[::-1][again], X[first])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

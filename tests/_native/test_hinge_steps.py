@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import brentq
 
-from polymargin._native.block_descent import sweep_dense, sweep_sparse
+from polymargin._native.block_descent import shuffle_awake, sweep_dense, sweep_sparse
 from polymargin._native.proximal import proximal_step
 from polymargin.problems.hinge import crammer_singer, lee_lin_wahba, weston_watkins
 from tests.simulate import blobs, random_costs
@@ -148,3 +148,29 @@ def test_sweep_of_compressed_rows(k, values, indices):
         assert not W[:, k:].any() or sweep is sweep_dense
     for of_dense, of_sparse in zip(*found, strict=True):
         np.testing.assert_allclose(of_sparse, of_dense, atol=1e-9)
+
+
+def scrambled(number):
+    """The output of splitmix64 at a state."""
+    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    number = (number ^ number >> 27) * 0x94D049BB133111EB % 2**64
+    return number ^ number >> 31
+
+
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_blocks_that_are_awake_are_shuffled(n):
+    wake = np.random.default_rng(0).integers(0, 4, n).astype(np.int32)
+    state, order = np.array([7], dtype=np.uint64), np.empty(n, dtype=np.int32)
+    number = shuffle_awake(wake, 2, state, order)
+    expected, at = [], 7
+    for block in np.flatnonzero(wake <= 2).tolist():
+        at = (at + 0x9E3779B97F4A7C15) % 2**64
+        expected.append(block)
+        place = (scrambled(at) >> 32) * len(expected) >> 32
+        expected[-1], expected[place] = expected[place], block
+    assert order[:number].tolist() == expected
+    assert state[0] == at
+    before = order.copy()
+    shuffle_awake(wake, 2, state, order)
+    assert sorted(order[:number]) == sorted(before[:number])
+    assert n < 50 or not np.array_equal(order, before)

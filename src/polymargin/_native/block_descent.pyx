@@ -15,7 +15,7 @@ For Lee-Lin-Wahba ``R_i = -(u - mean u)`` and coupling = 1/k; for Weston-Watkins
 coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the columns of R near zero sum:
 ``shift = b + tau 1'R`` with multipliers b. The sequential method follows Keerthi et al. (KDD 2008).
 
-Every function visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
+Every sweep visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
 visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
 `wake` (the epoch in which to visit it again: blocks that rest at a vertex are seen more and more rarely).
 W has one row per class in `sweep_dense`, one per feature in `sweep_sparse`. With `centred` its classes carry a
@@ -23,18 +23,29 @@ common term, which is taken off the scores instead (so that a step touches only 
 """
 
 from cython cimport floating
-from libc.math cimport fabs
 from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint64_t
 
 cdef extern from "vectors.h" nogil:
-    double simplex_threshold(const double *target, double weight, int k)
-    double inner(const double *a, const double *b, ptrdiff_t m)
+    void fetch(const void *start, ptrdiff_t bytes)
+    double threshold_near(const double *target, const double *alpha, double weight, int k)
+    double aim_of_simplex(double offset, int anchor, double rate, const double *f, const double *alpha,
+                          double *target, double *mean, int k)
+    double move_to_threshold(double theta, double rounding, const double *target, double *alpha, double *change,
+                             int k)
+    void products_with_doubles(const double *W, const double *x, const double *start, double *out, ptrdiff_t p,
+                               ptrdiff_t k)
+    void products_with_floats(const double *W, const float *x, const double *start, double *out, ptrdiff_t p,
+                              ptrdiff_t k)
     void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
     double total_change(const double *target, const double *upper, double before, double coupling, int k)
     void aim_of_box(double start, double rate, const double *f, const double *u, const double *upper,
                     double *target, double *loss, double *slack, double *before, int k)
     double move_to_aim(double shift, const double *target, const double *upper, double *u, double *change,
                        double *size, int k)
+
+cdef extern from "splitmix.h" nogil:
+    uint64_t next_random(uint64_t *state)
 
 cdef extern from "sparse_rows.h" nogil:
     void score_doubles(const double* values, const int* columns, ptrdiff_t entries, const double* W,
@@ -76,6 +87,8 @@ cdef int _move_box(
     """Maximise over one box; `change` becomes the change of R (up to a common term if centred)."""
     cdef double before, S, total, size, own = 0.0 if rules.centred else f[label]
     aim_of_box(rules.offset - own, 1.0 / q, f, u, upper, target, loss, slack, &before, k)
+    if slack[0] <= 0.0:  # every variable is where its hinge wants it
+        return 0
     S = total_change(target, upper, before, rules.coupling, k)
     total = move_to_aim(rules.coupling * S, target, upper, u, change, &size, k)
     if size == 0.0:
@@ -90,28 +103,14 @@ cdef int _move_simplex(
     double* target, double* loss, double* slack, int k
 ) noexcept nogil:
     """Maximise over one simplex; `change` becomes the change of R."""
-    cdef double best = 0.0, mean = 0.0, g, theta, new
-    cdef int m, changed = 0
-    for m in range(k):
-        g = f[m] - f[anchor] + (0.0 if m == anchor else rules.offset)
-        best = g if g > best else best
-        mean += alpha[m] * g
-        target[m] = alpha[m] + g / q
-    loss[0] = weight * best
+    cdef double mean, theta
+    loss[0] = weight * aim_of_simplex(rules.offset, anchor, 1.0 / q, f, alpha, target, &mean, k)
     slack[0] = loss[0] - mean
-    theta = simplex_threshold(target, weight, k)
-    for m in range(k):
-        new = target[m] - theta
-        if new < 0.0:
-            new = 0.0
-        change[m] = alpha[m] - new
-        # a vertex is found again only up to rounding
-        if fabs(change[m]) <= 4e-16 * weight:
-            change[m] = 0.0
-        else:
-            changed = 1
-            alpha[m] = new
-    return changed
+    if slack[0] <= 0.0:  # all weight is where the margin is largest
+        return 0
+    theta = threshold_near(target, alpha, weight, k)
+    # a vertex is found again only up to rounding
+    return move_to_threshold(theta, 4e-16 * weight, target, alpha, change, k) > 0.0
 
 
 cdef inline int _move(
@@ -142,6 +141,24 @@ cdef inline void _rest(int changed, int epoch, int* calm, int* wake) noexcept no
     wake[0] = epoch + calm[0]
 
 
+def shuffle_awake(const int[::1] wake, int epoch, uint64_t[::1] state, int[::1] order):
+    """Write the blocks that are to be visited in an epoch to `order`, shuffled, and return their number.
+
+    `state` (1,) is that of the random numbers. Every block takes a place up to the end, whose block goes there.
+    """
+    cdef Py_ssize_t number = 0, place
+    cdef int p
+    with nogil:
+        for p in range(wake.shape[0]):
+            if wake[p] > epoch:
+                continue
+            place = <Py_ssize_t> (((next_random(&state[0]) >> 32) * <uint64_t> (number + 1)) >> 32)
+            order[number] = order[place]
+            order[place] = p
+            number += 1
+    return number
+
+
 def sweep_dense(
     const floating[:, ::1] X, const double[::1] squares, const int[::1] order, const int[::1] example,
     const int[::1] label, const double[:, ::1] bound, double offset, double coupling, bint simplex, bint centred,
@@ -162,18 +179,18 @@ def sweep_dense(
     cdef double total
     with nogil:
         for t in range(order.shape[0]):
+            if t + 1 < order.shape[0]:
+                p = order[t + 1]
+                fetch(&X[example[p], 0], n_features * sizeof(floating))
+                fetch(&dual[p, 0], k * sizeof(double))
+                fetch(&bound[p, 0], bound.shape[1] * sizeof(double))
             p = order[t]
             i = example[p]
             x = &X[i, 0]
-            for j in range(k):
-                w = &W[j, 0]
-                if floating is double:
-                    total = inner(w, x, n_features)
-                else:
-                    total = 0.0
-                    for d in range(n_features):
-                        total += w[d] * x[d]
-                f[j] = total + shift[j]
+            if floating is double:
+                products_with_doubles(&W[0, 0], x, &shift[0], f, n_features, k)
+            else:
+                products_with_floats(&W[0, 0], x, &shift[0], f, n_features, k)
             if centred:
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
@@ -244,6 +261,14 @@ def sweep_sparse(
     cdef double* change = &scratch[1, 0]
     with nogil:
         for t in range(order.shape[0]):
+            if t + 1 < order.shape[0]:
+                p = order[t + 1]
+                first = starts[example[p]]
+                number = starts[example[p] + 1] - first
+                fetch(&values[first], number * sizeof(floating))
+                fetch(&columns[first], number * sizeof(index))
+                fetch(&dual[p, 0], k * sizeof(double))
+                fetch(&bound[p, 0], bound.shape[1] * sizeof(double))
             p = order[t]
             i = example[p]
             for j in range(k):

@@ -7,8 +7,11 @@
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define POLYMARGIN_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("finite-math-only")))
+/* A part of such functions: compiled with each of them, as it would not be by itself. */
+#define POLYMARGIN_PART static inline __attribute__((always_inline))
 #else
 #define POLYMARGIN_CLONES
+#define POLYMARGIN_PART static inline
 #endif
 
 /* gradient += step * row; then its extremes over the entries that their walls (0 or 1e300) leave open. */
@@ -59,6 +62,15 @@ static void accumulate(double *restrict out, double factor, const double *restri
     for (ptrdiff_t r = 0; r < m; r++) out[r] += factor * b[r];
 }
 
+/* Ask for what will soon be read: of what lies anywhere the processor would only begin to wait. What follows the
+ * first lines it foresees by itself. */
+static inline void fetch(const void *start, ptrdiff_t bytes) {
+#if defined(__GNUC__)
+    const char *line = (const char *)start;
+    for (ptrdiff_t at = 0; at < bytes && at < 1024; at += 64) __builtin_prefetch(line + at);
+#endif
+}
+
 /* the inner product of a and b */
 POLYMARGIN_CLONES
 static double inner(const double *restrict a, const double *restrict b, ptrdiff_t m) {
@@ -66,6 +78,35 @@ static double inner(const double *restrict a, const double *restrict b, ptrdiff_
     for (ptrdiff_t r = 0; r < m; r++) total += a[r] * b[r];
     return total;
 }
+
+/* out[c] = start[c] + the inner product of row c of W with x; four at a time, as a sum of its own waits for itself */
+#define PRODUCTS_WITH(number, name)                                                                        \
+    POLYMARGIN_CLONES                                                                                      \
+    static void products_with_##name(const double *restrict W, const number *restrict x,                   \
+                                     const double *restrict start, double *restrict out, ptrdiff_t p,      \
+                                     ptrdiff_t k) {                                                        \
+        ptrdiff_t c = 0;                                                                                   \
+        for (; c + 3 < k; c += 4) {                                                                        \
+            const double *w0 = W + c * p, *w1 = w0 + p, *w2 = w1 + p, *w3 = w2 + p;                        \
+            double sum0 = start[c], sum1 = start[c + 1], sum2 = start[c + 2], sum3 = start[c + 3];         \
+            for (ptrdiff_t d = 0; d < p; d++) {                                                            \
+                double value = x[d];                                                                       \
+                sum0 += w0[d] * value;                                                                     \
+                sum1 += w1[d] * value;                                                                     \
+                sum2 += w2[d] * value;                                                                     \
+                sum3 += w3[d] * value;                                                                     \
+            }                                                                                              \
+            out[c] = sum0, out[c + 1] = sum1, out[c + 2] = sum2, out[c + 3] = sum3;                        \
+        }                                                                                                  \
+        for (; c < k; c++) {                                                                               \
+            double sum = start[c];                                                                         \
+            for (ptrdiff_t d = 0; d < p; d++) sum += W[c * p + d] * x[d];                                  \
+            out[c] = sum;                                                                                  \
+        }                                                                                                  \
+    }
+
+PRODUCTS_WITH(double, doubles)
+PRODUCTS_WITH(float, floats)
 
 /* out += a0 r0 + a1 r1 + a2 r2 + a3 r3, for rows in double and in single precision */
 POLYMARGIN_CLONES
@@ -82,26 +123,80 @@ static void add_four_floats(double *restrict out, const float *restrict r0, cons
     for (ptrdiff_t r = 0; r < m; r++) out[r] += a0 * r0[r] + a1 * r1[r] + a2 * r2[r] + a3 * r3[r];
 }
 
-/* The theta for which sum_m max(target[m] - theta, 0) = weight: Michelot's rising Newton steps. */
-static double simplex_threshold(const double *restrict target, double weight, int k) {
-    double total = 0.0;
-    int count = k;
-    for (int m = 0; m < k; m++) total += target[m];
-    double theta = (total - weight) / k;
-    for (int turn = 0; turn < k; turn++) {
-        int previous = count;
-        total = 0.0;
-        count = 0;
-        for (int m = 0; m < k; m++) {
-            if (target[m] > theta) {
-                total += target[m];
-                count += 1;
-            }
-        }
-        if (count == previous || count == 0) break;
+/* The sum of the targets whose keys are above a bound, and their number, without branches: the processor would
+ * foretell none of them. */
+POLYMARGIN_PART double sum_above(const double *restrict target, const double *restrict key, double bound, int k,
+                               double *number) {
+    double total = 0.0, count = 0.0;
+    for (int m = 0; m < k; m++) {
+        total += key[m] > bound ? target[m] : 0.0;
+        count += key[m] > bound ? 1.0 : 0.0;
+    }
+    *number = count;
+    return total;
+}
+
+/* The theta for which sum_m max(target[m] - theta, 0) = weight, by Newton's steps from a set that is nearly that of
+ * the targets above theta, given by its sum and number: the second theta is no more than the root, and from there
+ * they rise until the set is found again. */
+POLYMARGIN_PART double threshold_from(const double *restrict target, double weight, double total, double count, int k) {
+    double theta = (total - weight) / count;
+    for (int turn = 0; turn < k + 2; turn++) {
+        double above, number;
+        above = sum_above(target, target, theta, k, &number);
+        if (number == 0.0 || (number == count && above == total)) break;
+        total = above, count = number;
         theta = (total - weight) / count;
     }
     return theta;
+}
+
+/* The theta, where alpha, a point of the simplex that is above zero somewhere, is nearly the answer. */
+POLYMARGIN_CLONES
+static double threshold_near(const double *restrict target, const double *restrict alpha, double weight, int k) {
+    double count, total = sum_above(target, alpha, 0.0, k, &count);
+    return threshold_from(target, weight, total, count, k);
+}
+
+/* The theta, where nothing is known. */
+POLYMARGIN_CLONES
+static double simplex_threshold(const double *restrict target, double weight, int k) {
+    double largest = target[0], count, total;
+    for (int m = 1; m < k; m++) largest = target[m] > largest ? target[m] : largest;
+    total = sum_above(target, target, largest - weight, k, &count);
+    return count == 0.0 ? largest : threshold_from(target, weight, total, count, k);
+}
+
+/* The largest margin of an example, its mean under alpha, and where the variables of its simplex aim, but for what they
+ * have in common: beside steps along the whole margins of a short row, alpha would be lost. */
+POLYMARGIN_CLONES
+static double aim_of_simplex(double offset, int anchor, double rate, const double *restrict f,
+                             const double *restrict alpha, double *restrict target, double *mean, int k) {
+    double start = offset - f[anchor], best = 0.0, inside = 0.0;
+    for (int m = 0; m < k; m++) {
+        double g = m == anchor ? 0.0 : start + f[m];
+        target[m] = g;
+        best = g > best ? g : best;
+        inside += alpha[m] * g;
+    }
+    for (int m = 0; m < k; m++) target[m] = alpha[m] + rate * (target[m] - best);
+    *mean = inside;
+    return best;
+}
+
+/* Take the variables of a simplex to max(target - theta, 0), those that are there to rounding excepted; `change`
+ * becomes what they lose, its size is returned. */
+POLYMARGIN_CLONES
+static double move_to_threshold(double theta, double rounding, const double *restrict target, double *restrict alpha,
+                                double *restrict change, int k) {
+    double moved = 0.0;
+    for (int m = 0; m < k; m++) {
+        double there = target[m] > theta ? target[m] - theta : 0.0, lost = alpha[m] - there, size = fabs(lost);
+        change[m] = size > rounding ? lost : 0.0;
+        alpha[m] = size > rounding ? there : alpha[m];
+        moved += size > rounding ? size : 0.0;
+    }
+    return moved;
 }
 
 /* The smallest sum of an arc's weight and the potential where it ends. */
@@ -153,7 +248,7 @@ static void shorten(double *restrict distance, const double *restrict rest, doub
 
 /* The sum of targets, moved by a shift, between zero and their upper bounds, and how many are strictly between,
  * without branches: the processor would foretell none of them. */
-static inline double clipped_sum(const double *restrict target, const double *restrict upper, double shift, int k,
+POLYMARGIN_PART double clipped_sum(const double *restrict target, const double *restrict upper, double shift, int k,
                           double *n_free) {
     double total = 0.0, free = 0.0;
     for (int j = 0; j < k; j++) {

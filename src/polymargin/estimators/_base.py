@@ -104,6 +104,18 @@ class TrainingSet:
         return self.weights[:, None] * self.unweighted_costs
 
     @property
+    def has_costs(self) -> NDArray[np.bool_]:
+        """Whether any class costs example i anything, (n,)."""
+        return (
+            np.any(self.costs, axis=1)[self.labels] if self.row_costs is None else np.any(self.row_costs, axis=1)
+        )
+
+    def costs_of(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the weighted costs of some rows."""
+        unweighted = self.costs[self.labels[rows]] if self.row_costs is None else self.row_costs[rows]
+        return self.weights[rows, None] * unweighted
+
+    @property
     def unweighted_costs(self) -> NDArray[np.float64]:
         """Cost of predicting class j for example i, (n, k)."""
         return self.costs[self.labels] if self.row_costs is None else self.row_costs
@@ -129,8 +141,8 @@ class TrainingSet:
         So a row given twice and a row of weight 2 are the same problem to the last bit, and the order of the rows
         has no effect. Rows that differ in their costs stay apart.
         """
-        tables = [self.labels, self.X] if self.row_costs is None else [self.labels, self.X, self.row_costs]
-        first, place = ranked_rows(*tables)
+        others = () if self.row_costs is None else (self.row_costs,)
+        first, place = ranked_rows(self.labels, self.X, *others)
         weights = np.bincount(place, self.weights).astype(np.float64)
         return replace(self.restricted(first, pairwise=pairwise), weights=weights), place
 

@@ -286,8 +286,9 @@ class MulticategorySVC(KernelClassifier):
         kernel, nystroem = self._kernel_of(data)
         if isinstance(data, PartitionedSet):
             return self._fit_partitions(data, kernel, nystroem, settings)
-        data = data.restricted(np.flatnonzero(data.example_costs.any(axis=1)), pairwise=self._is_pairwise())
-        weighted_costs = self.C * data.example_costs
+        data = data.restricted(np.flatnonzero(data.has_costs), pairwise=self._is_pairwise())
+        weighted_costs = data.example_costs
+        weighted_costs *= self.C
         check_given(self.loss, data.labels, weighted_costs)
         losses = hinge_losses(self.loss, data.labels, weighted_costs)
         gram = self._gram(kernel, data.X, nystroem, settings.until)
@@ -327,9 +328,10 @@ class MulticategorySVC(KernelClassifier):
         """Return the solution with the certificate of the scores that the model will give; all scores on demand.
 
         They differ from those that the solver saw by rounding alone, which a large C can make matter. Of many rows
-        some are asked, and speak for the others.
+        some are asked, and speak for the others. Weights of features are what the solver saw.
         """
-        if self._is_pairwise():
+        has_weights = hasattr(self, "coef_") and isinstance(problem.gram, FeatureGram)
+        if self._is_pairwise() or (has_weights and not of_all):
             return solution, None
         n = problem.gram.n
         asked = np.arange(0, n, 1 + n * n // POLICY.checked_scores)
@@ -391,10 +393,11 @@ class MulticategorySVC(KernelClassifier):
         point: HingePoint,
     ) -> None:
         """Keep what scoring needs of a solution, and what the leave-one-out criteria need."""
-        support = self._store(data, kernel, nystroem, problem.model(point))
+        R = problem.model(point)
+        support = self._store(data, kernel, nystroem, R)
         self.intercept_ = point.intercept
-        of_dual = problem.coefficients(point.dual)[support]
-        self._fit_record = FitRecord(data.labels[support], data.example_costs[support], len(data.rows), of_dual)
+        of_dual = (R if point.primal is None else problem.coefficients(point.dual))[support]
+        self._fit_record = FitRecord(data.labels[support], data.costs_of(support), len(data.rows), of_dual)
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
         """Return the fitted problem and its solution, reduced to the support vectors: the others take no part."""

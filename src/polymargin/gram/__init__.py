@@ -1,5 +1,6 @@
 """Kernels, landmarks (reduced kernels) and Gram providers."""
 
+from polymargin.gram.equal_rows import distinct_rows, ranked_rows, row_keys
 from polymargin.gram.kernels import (
     KERNELS,
     LARGEST_GAMMA,
@@ -16,13 +17,10 @@ from polymargin.gram.landmarks import (
     KernelFeatures,
     NystroemMap,
     RowHash,
-    distinct_rows,
     draw_landmarks,
     given_landmarks,
     landmark_quota,
     lowest_rows,
-    ranked_rows,
-    row_keys,
 )
 from polymargin.gram.points import PointKernel
 from polymargin.gram.products import blocks_of, multiply_packed, skinny_product, squares_of, wide_product

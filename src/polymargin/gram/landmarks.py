@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin.checks import check_entries, check_integer, check_real
-from polymargin.gram.kernels import Kernel, is_mostly_full, row_ranges
+from polymargin.gram.kernels import Kernel, row_ranges
 from polymargin.gram.points import PointKernel
 
 
@@ -155,86 +155,6 @@ def _centres(X: Any, n_centres: int, weights: NDArray[np.float64] | None, rng: n
 
     k_means = MiniBatchKMeans(n_centres, n_init=1, random_state=rng, batch_size=max(1024, 3 * n_centres))
     return k_means.fit(X, sample_weight=weights).cluster_centers_
-
-
-def row_keys(X: Any) -> list[bytes]:
-    """Return for every row bytes that are the same for equal rows, zeros being equal whatever their sign."""
-    if not sparse.issparse(X):
-        return [row.tobytes() for row in np.ascontiguousarray(X + 0.0, dtype=np.float64)]
-    X = sparse.csr_array(X, copy=True, dtype=np.float64)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    columns, values = X.indices.tobytes(), X.data.tobytes()
-    in_columns, in_values = (X.indptr.astype(np.int64) * array.itemsize for array in (X.indices, X.data))
-    spans = zip(
-        in_columns[:-1].tolist(),
-        in_columns[1:].tolist(),
-        in_values[:-1].tolist(),
-        in_values[1:].tolist(),
-        strict=True,
-    )
-    return [columns[a:b] + values[c:d] for a, b, c, d in spans]
-
-
-LEADING = 8
-"""Entries of a row that tell most rows apart."""
-
-
-def ranked_rows(labels: NDArray[np.intp], *tables: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first of every set of equal rows, in an order of their own, and the place of every row in it.
-
-    Rows are equal if their labels and their rows of all the tables are; the label comes first in the order. Sparse
-    rows that are mostly full have the order of dense ones.
-    """
-    tables = tuple(table.toarray() if is_mostly_full(table) else table for table in tables)
-    tables = tuple(_fingerprints(table) if sparse.issparse(table) else table for table in tables)
-    if tables[0].shape[1] > LEADING:
-        first, place = ranked_rows(labels, tables[0][:, :LEADING])
-        if len(first) == len(labels):  # all differ there, so that the rest has no say
-            return first, place
-    values = [np.ascontiguousarray(table + 0.0, dtype=np.float64) for table in tables]
-    order = np.arange(len(labels))
-    for table in reversed(values):
-        as_bytes = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
-        order = order[np.argsort(as_bytes[order], kind="stable")]
-    order = order[np.argsort(labels[order], kind="stable")]
-    lower, upper = order[:-1], order[1:]
-    is_equal = labels[lower] == labels[upper]
-    for table in values:
-        # the first entry tells most rows apart
-        alike = np.flatnonzero(is_equal & (table[lower, 0] == table[upper, 0]))
-        is_equal[:] = False
-        is_equal[alike] = (table[lower[alike]] == table[upper[alike]]).all(axis=1)
-    is_first = np.concatenate([[True], ~is_equal])
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.cumsum(is_first) - 1
-    return order[is_first], place
-
-
-def _fingerprints(X: Any) -> NDArray[np.float64]:
-    """Return two numbers for every sparse row that are the same for equal rows and for no others.
-
-    The first is a product with random numbers. Rows that agree in it are told apart by the second.
-    """
-    X = sparse.csr_array(X, copy=True, dtype=np.float64)
-    X.sum_duplicates()
-    prints = X @ np.random.default_rng(0).uniform(1.0, 2.0, X.shape[1])
-    _, group, size = np.unique(prints, return_inverse=True, return_counts=True)
-    alike = np.flatnonzero(size[group] > 1)
-    keys = row_keys(X[alike]) if len(alike) else []
-    position = {key: at for at, key in enumerate(sorted(set(keys)))}
-    ranks = np.zeros(len(prints))
-    ranks[alike] = [position[key] for key in keys]
-    return np.column_stack([prints, ranks])
-
-
-def distinct_rows(X: Any) -> NDArray[np.intp]:
-    """Return the positions of the first of every set of equal rows, in ascending order.
-
-    A basis of kernel functions is a set of points: given twice, a point must not count twice.
-    """
-    firsts = {key: row for row, key in reversed(list(enumerate(row_keys(X))))}
-    return np.sort(np.fromiter(firsts.values(), dtype=np.intp))
 
 
 @dataclass(frozen=True, slots=True)

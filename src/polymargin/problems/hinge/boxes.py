@@ -5,6 +5,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
@@ -211,10 +212,9 @@ class BoxLosses(PolyhedralLosses):
 
     def present_pairs(self) -> NDArray[np.bool_]:
         """Tell which pairs (own class, hinge) have a positive weight."""
-        present = np.zeros((self.n_classes, self.table.n_slots), dtype=bool)
-        for label, pairs in enumerate(present):
-            pairs[:] = (self.upper[self.labels == label] > 0).any(axis=0)
-        return present
+        n = len(self.labels)
+        members = csc_array((np.ones(n), self.labels, np.arange(n + 1)), shape=(self.n_classes, n))
+        return np.asarray(members @ self.upper > 0.0)
 
     def usable_pairs(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Tell which pairs (own class, hinge) can be other than zero at a balanced point.
@@ -229,6 +229,8 @@ class BoxLosses(PolyhedralLosses):
             return np.full(present.shape, bool(present.any(axis=0).all()))
         if not self.sees_differences:
             return present
+        if (present | np.eye(self.n_classes, dtype=bool)).all():
+            return np.ones_like(present)
         component = connected_components(present, connection="strong")[1]
         return component[:, None] == component[None, :]
 
@@ -236,7 +238,8 @@ class BoxLosses(PolyhedralLosses):
         """Tell which entries are zero at every balanced point (because some costs are zero)."""
         if usable is None:
             usable = self.usable_pairs(self.present_pairs())
-        return ~usable[self.labels] | (self.upper == 0)
+        is_without_weight = self.upper == 0
+        return is_without_weight if usable.all() else ~usable[self.labels] | is_without_weight
 
     def cleared(self, dual: Array, usable: NDArray[np.bool_]) -> Array:
         """Return the point with the variables of unusable pairs at zero."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.block_descent import sweep_dense, sweep_sparse
+from polymargin._native.block_descent import shuffle_awake, sweep_dense, sweep_sparse
 from polymargin.gram import FeatureGram, as_features
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
@@ -32,7 +32,8 @@ class DescentSettings:
     least_square : of a row without entries, relative to the average row.
     gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
         rounding can be left.
-    closer : part of a gap that did not suffice at which the next certificate is drawn up.
+    closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
+        farther the last one was from the tolerance, the smaller it is.
     start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
     step_cost : operations of the compiled loop that a visit takes per class, whatever the row, for losses that see
         single scores and for others.
@@ -53,7 +54,7 @@ class DescentSettings:
     least_square: float = 1e-6
     gain: float = 0.99
     patience: int = 5000
-    closer: float = 0.7
+    closer: tuple[float, float] = (0.8, 0.95)
     start_calls: int = 700
     epoch_calls: int = 25
     step_cost: tuple[float, float] = (15.0, 7.0)
@@ -135,7 +136,7 @@ class BlockDescent:
     ) -> Solution[HingePoint]:
         """Solve `problem`, whose Gram matrix must be a :class:`~polymargin.gram.FeatureGram`."""
         begin = _beginning(problem, start)
-        descent = _Descent(problem, begin, np.random.default_rng(self.seed), self.tuning)
+        descent = _Descent(problem, begin, self.seed, self.tuning)
         best = _Best(problem, begin, settings.tol, self.tuning.clear if start is None else 0.0)
         next_certificate = smallest = np.inf
         newest = 0
@@ -153,9 +154,11 @@ class BlockDescent:
                     best.offer(descent.point())
                     break
                 if gap <= min(settings.tol, next_certificate):
-                    if best.offer(descent.point()).within(settings.tol):
+                    certificate = best.offer(descent.point())
+                    if certificate.within(settings.tol):
                         break
-                    next_certificate = self.tuning.closer * gap
+                    least, most = self.tuning.closer
+                    next_certificate = gap * min(max(settings.tol / certificate.gap, least), most)
                 descent.move_multipliers()
                 if gap <= self.tuning.rounding and descent.can_pull_harder:
                     descent.pull_harder()
@@ -223,13 +226,13 @@ class _Descent:
         self,
         problem: HingeProblem,
         begin: HingePoint,
-        rng: np.random.Generator,
+        seed: int,
         tuning: DescentSettings,
     ):
         gram = as_features(problem.gram, "Block descent")
         losses = problem.losses
         self.problem = problem
-        self.rng = rng
+        self.random_state = np.array([seed], dtype=np.uint64)
         self.dual = begin.dual.copy()
         R = problem.coefficients(self.dual)
         self.sweep, self.features, self.W = _bind_features(gram.features, R)
@@ -245,6 +248,7 @@ class _Descent:
         self.tables = _tables(losses)
         self.loss, self.slack = np.empty(blocks), np.empty(blocks)
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
+        self.order = np.empty(blocks, dtype=np.int32)
         self.scratch = np.zeros((3, _width(losses.n_classes)))
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
@@ -255,8 +259,7 @@ class _Descent:
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
-        awake = np.flatnonzero(self.wake <= epoch).astype(np.int32)
-        self.rng.shuffle(awake)
+        awake = self.order[: shuffle_awake(self.wake, epoch, self.random_state, self.order)]
         example, label, bound, *rules = self.tables
         for first in range(0, len(awake), self.burst):
             visited = awake[first : first + self.burst]
