@@ -425,8 +425,8 @@ class Policy:
         short_rounds = self.judged_after if self._is_large_lee(state) else 1
         if len(state.trail) < short_rounds and self._is_lee(state):
             rows = tuning.working_set if state.trail else min(self.first_rows, tuning.working_set)
-            steps = min(self.first_steps, tuning.steps_per_example)
-            tuning = replace(tuning, working_set=rows, steps_per_example=steps)
+            steps = min(self.first_steps, *tuning.steps_per_example)
+            tuning = replace(tuning, working_set=rows, steps_per_example=(steps, steps))
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 
     def _polish(self, state: State) -> Stage | None:

@@ -32,7 +32,8 @@ class DecompositionSettings:
     ----------
     working_set : examples that are improved at a time.
     reduction : part to which an inner loop lowers the violation in its working set.
-    steps_per_example : steps of an inner loop, at most.
+    steps_per_example : steps of an inner loop, at most, for losses that see single scores and for others: the
+        longer it goes on, the more of what it does others undo.
     burst : steps times examples of one stretch of compiled work: a small part of a second.
     extremes : part of a working set that is chosen by the most violating moves.
     active_rows, active_share, reach : where all rows of a matrix in memory are worked on at once, they are, after
@@ -52,7 +53,7 @@ class DecompositionSettings:
 
     working_set: int = 1024
     reduction: float = 0.1
-    steps_per_example: int = 10
+    steps_per_example: tuple[int, int] = (4, 10)
     burst: int = 2**25
     extremes: float = 0.125
     active_rows: tuple[int, int] = (200, 4000)
@@ -201,7 +202,8 @@ class _Rounds(KernelPoint):
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local, tuning = self.losses.restricted(rows), self.tuning
         K, old = self._kernel_of(rows), self.dual[rows]
-        max_steps = max(1, min(tuning.steps_per_example * len(rows), tuning.burst // len(rows)))
+        steps = tuning.steps_per_example[0 if local.sees_single_scores else 1]
+        max_steps = max(1, min(steps * len(rows), tuning.burst // len(rows)))
         new, visits = self.loop.improve(
             rows, K, old, self.H[rows], Burst(tuning.reduction, max_steps, tuning.negative_curvature)
         )

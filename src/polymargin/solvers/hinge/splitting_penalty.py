@@ -87,7 +87,7 @@ def climbed(
     tuning: SplittingSettings = DEFAULTS,
     room: Room | None = None,
 ) -> Pilot:
-    """Return a pilot of half of the rows or nearly, by way of ever larger parts.
+    """Return a pilot of a third of the rows or nearly, by way of ever larger parts.
 
     Each model tells which rows of the next part will have a part in its solution, for most others never will. The
     more rows, the easier they are told apart from their neighbours: rho grows.
@@ -132,7 +132,7 @@ def part_of(problem: HingeProblem, rows: NDArray[np.intp]) -> HingeProblem:
 
 
 def _levels(problem: HingeProblem, tuning: SplittingSettings) -> list[int]:
-    """Return the sizes of the parts: of a matrix, from few rows to half of all, as larger ones cost more."""
+    """Return the sizes of the parts: of a matrix, from few rows to a third of all, as larger ones cost more."""
     n = problem.losses.n_examples
     least, most = tuning.pilot_rows
     if not isinstance(problem.gram, DenseGram):
