@@ -22,6 +22,7 @@ from polymargin.gram import (
     products,
     ranked_rows,
     resolve_kernel,
+    row_norms_squared,
     squares_of,
     wide_product,
 )
@@ -179,6 +180,7 @@ def test_columns_named_twice_are_added_up():
     first, place = ranked_rows(np.zeros(2, dtype=np.intp), twice)
     assert place.tolist() == [0, 0]
     assert first.tolist() == [0]
+    assert row_norms_squared(twice).tolist() == [9.0, 9.0]
     assert twice.nnz == 3
 
 

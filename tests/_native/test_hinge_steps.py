@@ -70,6 +70,16 @@ def test_proximal_step(loss):
     )
 
 
+def test_a_simplex_without_weight_has_the_answer_zero():
+    F, centre, label = np.array([[1.0, 3.0, -2.0]]), np.zeros((1, 3)), np.zeros(1, dtype=np.int32)
+    alpha, free, R = np.ones((1, 3)), np.ones((1, 3), dtype=np.uint8), np.zeros((1, 3))
+    sums = proximal_step(F, label, label, np.zeros((1, 1)), centre, 2.0, False, 0.5, alpha, free, R)
+    assert not alpha.any()
+    assert not free.any()
+    assert not R.any()
+    assert sums == (0.0, 0.0, 0.0)
+
+
 @pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
 def test_sweep(loss):
     _, X, labels, losses, bound, dual = tables(loss)

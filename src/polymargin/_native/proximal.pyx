@@ -8,10 +8,10 @@ For every block p of the dual, of example i, with the arguments g of its hinges 
 which maximises ``<alpha, g> - sum_j width (alpha_j - centre_j)^2 / (2 bound_j)``.
 """
 
-from libc.string cimport memset
-
 cdef extern from "vectors.h" nogil:
-    double simplex_threshold(const double *target, double weight, int k)
+    void answer_of_simplex(double offset, int anchor, double width, double weight, const double *f,
+                           const double *centre, double *alpha, unsigned char *free, double *R, double *sums,
+                           int k)
     double answer_of_box(double start, double rate, const double *f, const double *centre, const double *upper,
                          double *alpha, unsigned char *free, double *sums, int k)
 
@@ -34,7 +34,7 @@ def proximal_step(
     cdef Py_ssize_t p
     cdef int i, y, j, k = F.shape[1]
     cdef bint simplex = bound.shape[1] == 1
-    cdef double loss = 0.0, slack = 0.0, price = 0.0, own, g, a, u, inner, total, best, theta
+    cdef double total, mean, own
     cdef double[3] sums = [0.0, 0.0, 0.0]
     cdef const double* f
     cdef double* r
@@ -44,40 +44,16 @@ def proximal_step(
             y = label[p]
             f = &F[i, 0]
             r = &R[i, 0]
-            own = 0.0 if absolute else f[y]
-            total = inner = best = 0.0
             if simplex:
-                memset(&free[p, 0], 0, k)
-                u = bound[p, 0]
-                for j in range(k):
-                    g = f[j] - own + (0.0 if j == y else offset)
-                    best = g if g > best else best
-                    alpha[p, j] = centre[p, j] + u * g / width
-                theta = simplex_threshold(&alpha[p, 0], u, k)
-                for j in range(k):
-                    a = alpha[p, j] - theta
-                    if a > 0.0:
-                        free[p, j] = 1
-                    else:
-                        a = 0.0
-                    alpha[p, j] = a
-                    g = f[j] - own + (0.0 if j == y else offset)
-                    inner += a * g
-                    if u > 0.0:
-                        price += (a - centre[p, j]) * (a - centre[p, j]) / u
-                    r[j] -= a
-                r[y] += u
-                loss += u * best
-                slack += u * best - inner
-            else:
-                total = answer_of_box(offset - own, 1.0 / width, f, &centre[p, 0], &bound[p, 0], &alpha[p, 0],
-                                      &free[p, 0], sums, k)
-                inner = total / k if absolute else 0.0
-                for j in range(k):
-                    r[j] += inner - alpha[p, j]
-                if not absolute:
-                    r[y] += total
-    loss += sums[0]
-    slack += sums[1]
-    price += sums[2]
-    return loss, slack, 0.5 * width * price
+                answer_of_simplex(offset, y, width, bound[p, 0], f, &centre[p, 0], &alpha[p, 0], &free[p, 0], r,
+                                  sums, k)
+                continue
+            own = 0.0 if absolute else f[y]
+            total = answer_of_box(offset - own, 1.0 / width, f, &centre[p, 0], &bound[p, 0], &alpha[p, 0],
+                                  &free[p, 0], sums, k)
+            mean = total / k if absolute else 0.0
+            for j in range(k):
+                r[j] += mean - alpha[p, j]
+            if not absolute:
+                r[y] += total
+    return sums[0], sums[1], 0.5 * width * sums[2]

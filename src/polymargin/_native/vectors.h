@@ -140,6 +140,7 @@ POLYMARGIN_PART double sum_above(const double *restrict target, const double *re
  * the targets above theta, given by its sum and number: the second theta is no more than the root, and from there
  * they rise until the set is found again. */
 POLYMARGIN_PART double threshold_from(const double *restrict target, double weight, double total, double count, int k) {
+    if (count == 0.0) return 0.0;  /* a simplex without weight, of targets that are not above zero */
     double theta = (total - weight) / count;
     for (int turn = 0; turn < k + 2; turn++) {
         double above, number;
@@ -327,6 +328,35 @@ static double answer_of_box(double start, double rate, const double *restrict f,
     sums[1] += loss - inside;
     sums[2] += strayed;
     return total;
+}
+
+/* The variables of a simplex that answer the margins of its example, and which of them are free; R loses them but for
+ * what the anchor's coefficient gains. `sums` grows as for a box. */
+POLYMARGIN_CLONES
+static void answer_of_simplex(double offset, int anchor, double width, double weight, const double *restrict f,
+                              const double *restrict centre, double *restrict alpha, unsigned char *restrict free,
+                              double *restrict R, double *restrict sums, int k) {
+    double start = offset - f[anchor], rate = weight / width, best = 0.0, inside = 0.0, strayed = 0.0, count;
+    for (int m = 0; m < k; m++) {
+        double g = m == anchor ? 0.0 : start + f[m];
+        best = g > best ? g : best;
+    }
+    for (int m = 0; m < k; m++) alpha[m] = centre[m] + rate * ((m == anchor ? 0.0 : start + f[m]) - best);
+    double total = sum_above(alpha, centre, 0.0, k, &count);
+    double theta = threshold_from(alpha, weight, total, count, k);
+    for (int m = 0; m < k; m++) {
+        double g = m == anchor ? 0.0 : start + f[m];
+        double a = alpha[m] > theta ? alpha[m] - theta : 0.0, way = a - centre[m];
+        alpha[m] = a;
+        inside += a * g;
+        strayed += way * way;
+        R[m] -= a;
+    }
+    for (int m = 0; m < k; m++) free[m] = alpha[m] > 0.0;
+    R[anchor] += weight;
+    sums[0] += weight * best;
+    sums[1] += weight * best - inside;
+    sums[2] += strayed / (weight > 0.0 ? weight : 1.0);
 }
 
 /* Take the variables of a box where they aim, moved by a shift; `change` becomes what they lose, its sum is returned. */

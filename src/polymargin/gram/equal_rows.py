@@ -37,7 +37,7 @@ def _prints(labels: NDArray[np.intp], X: Any) -> NDArray[np.uint64]:
     factors = np.random.default_rng(1).integers(0, 2**64, X.shape[1], dtype=np.uint64) | np.uint64(1)
     prints = np.zeros(len(labels), dtype=np.uint64)
     if sparse.issparse(X):
-        rows = _canonical(X)
+        rows = canonical_rows(X)
         add_prints_of_compressed(rows.data, rows.indices, rows.indptr, factors, prints)
     else:
         add_prints(np.ascontiguousarray(X), factors, prints)
@@ -58,7 +58,7 @@ def _ranks(rows: NDArray[np.intp], tables: tuple) -> NDArray[np.intp]:
     return np.array([position[key] for key in keys], dtype=np.intp)
 
 
-def _canonical(X: Any) -> sparse.csr_array:
+def canonical_rows(X: Any) -> sparse.csr_array:
     """Return sparse rows as compressed ones that name every column once, in order."""
     rows = sparse.csr_array(X)
     if not rows.has_canonical_format:
@@ -71,7 +71,7 @@ def row_keys(X: Any) -> list[bytes]:
     """Return for every row bytes that are the same for equal rows, zeros being equal whatever their sign."""
     if not sparse.issparse(X):
         return [row.tobytes() for row in np.ascontiguousarray(X + 0.0, dtype=np.float64)]
-    X = _canonical(X).astype(np.float64)
+    X = canonical_rows(X).astype(np.float64)
     X.eliminate_zeros()
     columns, values = X.indices.tobytes(), X.data.tobytes()
     in_columns, in_values = (X.indptr.astype(np.int64) * part.itemsize for part in (X.indices, X.data))

@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
+from polymargin.gram.equal_rows import canonical_rows
 from polymargin.threads import large_products, one_blas_thread, over_ranges
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
@@ -348,7 +349,9 @@ def is_mostly_full(X: Any) -> bool:
 def row_norms_squared(X: Any) -> NDArray[np.float64]:
     """Return the squared Euclidean norm of every row."""
     if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        rows = canonical_rows(X)
+        squares = np.square(rows.data, dtype=np.float64)
+        return sparse.csr_array((squares, rows.indices, rows.indptr), shape=rows.shape) @ np.ones(rows.shape[1])
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
