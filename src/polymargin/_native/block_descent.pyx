@@ -27,9 +27,12 @@ from libc.math cimport fabs
 from libc.stddef cimport ptrdiff_t
 
 cdef extern from "vectors.h" nogil:
+    void fetch(const void* first, ptrdiff_t bytes)
     double simplex_threshold(const double *target, double weight, int k)
-    double inner(const double *a, const double *b, ptrdiff_t m)
-    void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
+    void score_by_class_doubles(const double* x, const double* W, const double* shift, double* out, ptrdiff_t m, int k)
+    void score_by_class_floats(const float* x, const double* W, const double* shift, double* out, ptrdiff_t m, int k)
+    int change_by_class_doubles(const double* x, double* W, const double* change, ptrdiff_t m, int k)
+    int change_by_class_floats(const float* x, double* W, const double* change, ptrdiff_t m, int k)
     double total_change(const double *target, const double *upper, double before, double coupling, int k)
     void aim_of_box(double start, double rate, const double *f, const double *u, const double *upper,
                     double *target, double *loss, double *slack, double *before, int k)
@@ -154,26 +157,24 @@ def sweep_dense(
     """
     cdef Rules rules = Rules(offset, coupling, simplex, centred)
     cdef int t, p, i, j, changed, k = dual.shape[1]
-    cdef Py_ssize_t d, n_features = X.shape[1], added = 0
+    cdef Py_ssize_t n_features = X.shape[1], added = 0
     cdef double* f = &scratch[0, 0]
     cdef double* change = &scratch[1, 0]
-    cdef double* w
     cdef const floating* x
-    cdef double total
     with nogil:
         for t in range(order.shape[0]):
+            if t + 1 < order.shape[0]:
+                p = order[t + 1]
+                fetch(&X[example[p], 0], n_features * sizeof(floating))
+                fetch(&dual[p, 0], k * sizeof(double))
+                fetch(&bound[p, 0], bound.shape[1] * sizeof(double))
             p = order[t]
             i = example[p]
             x = &X[i, 0]
-            for j in range(k):
-                w = &W[j, 0]
-                if floating is double:
-                    total = inner(w, x, n_features)
-                else:
-                    total = 0.0
-                    for d in range(n_features):
-                        total += w[d] * x[d]
-                f[j] = total + shift[j]
+            if floating is double:
+                score_by_class_doubles(x, &W[0, 0], &shift[0], f, n_features, k)
+            else:
+                score_by_class_floats(x, &W[0, 0], &shift[0], f, n_features, k)
             if centred:
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
@@ -181,17 +182,12 @@ def sweep_dense(
             _rest(changed, epoch, &calm[p], &wake[p])
             if not changed:
                 continue
+            if floating is double:
+                added += change_by_class_doubles(x, &W[0, 0], change, n_features, k)
+            else:
+                added += change_by_class_floats(x, &W[0, 0], change, n_features, k)
             for j in range(k):
-                if change[j] != 0.0:
-                    total = change[j]
-                    added += 1
-                    w = &W[j, 0]
-                    if floating is double:
-                        accumulate(w, total, x, n_features)
-                    else:
-                        for d in range(n_features):
-                            w[d] += total * x[d]
-                    shift[j] += tau * total
+                shift[j] += tau * change[j]
     return added
 
 
@@ -244,6 +240,14 @@ def sweep_sparse(
     cdef double* change = &scratch[1, 0]
     with nogil:
         for t in range(order.shape[0]):
+            if t + 1 < order.shape[0]:
+                p = order[t + 1]
+                first, number = starts[example[p]], starts[example[p] + 1] - starts[example[p]]
+                if number > 0:
+                    fetch(&values[first], number * sizeof(floating))
+                    fetch(&columns[first], number * sizeof(index))
+                fetch(&dual[p, 0], k * sizeof(double))
+                fetch(&bound[p, 0], bound.shape[1] * sizeof(double))
             p = order[t]
             i = example[p]
             for j in range(k):

@@ -82,6 +82,49 @@ static void add_four_floats(double *restrict out, const float *restrict r0, cons
     for (ptrdiff_t r = 0; r < m; r++) out[r] += a0 * r0[r] + a1 * r1[r] + a2 * r2[r] + a3 * r3[r];
 }
 
+/* out_j = shift_j + <W_j, x> for k classes, four at a time, so that x is read seldom; and W_j += change_j x, where there is
+ * a change: the number of these is returned. For rows x in double and in single precision. */
+#define ROW_MEETS_CLASSES(number, name)                                                                              \
+    POLYMARGIN_CLONES                                                                                                \
+    static void score_by_class_##name(const number *restrict x, const double *restrict W, const double *restrict shift, \
+                                      double *restrict out, ptrdiff_t m, int k) {                                    \
+        int j = 0;                                                                                                   \
+        for (; j + 4 <= k; j += 4, W += 4 * m) {                                                                     \
+            double s0 = shift[j], s1 = shift[j + 1], s2 = shift[j + 2], s3 = shift[j + 3];                           \
+            for (ptrdiff_t d = 0; d < m; d++) {                                                                      \
+                double value = x[d];                                                                                 \
+                s0 += W[d] * value, s1 += W[m + d] * value, s2 += W[2 * m + d] * value, s3 += W[3 * m + d] * value;  \
+            }                                                                                                        \
+            out[j] = s0, out[j + 1] = s1, out[j + 2] = s2, out[j + 3] = s3;                                          \
+        }                                                                                                            \
+        for (; j < k; j++, W += m) {                                                                                 \
+            double score = shift[j];                                                                                 \
+            for (ptrdiff_t d = 0; d < m; d++) score += W[d] * x[d];                                                  \
+            out[j] = score;                                                                                          \
+        }                                                                                                            \
+    }                                                                                                                \
+    POLYMARGIN_CLONES                                                                                                \
+    static int change_by_class_##name(const number *restrict x, double *restrict W, const double *restrict change,   \
+                                      ptrdiff_t m, int k) {                                                          \
+        int changed = 0;                                                                                             \
+        for (int j = 0; j < k; j++, W += m) {                                                                        \
+            if (change[j] == 0.0) continue;                                                                          \
+            changed++;                                                                                               \
+            for (ptrdiff_t d = 0; d < m; d++) W[d] += change[j] * x[d];                                              \
+        }                                                                                                            \
+        return changed;                                                                                              \
+    }
+
+ROW_MEETS_CLASSES(double, doubles)
+ROW_MEETS_CLASSES(float, floats)
+
+/* Have lines of memory fetched that are needed soon: of rows in random order no processor foretells them. */
+static inline void fetch(const void *first, ptrdiff_t bytes) {
+#ifdef __GNUC__
+    for (ptrdiff_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)first + at);
+#endif
+}
+
 /* The theta for which sum_m max(target[m] - theta, 0) = weight: Michelot's rising Newton steps. */
 static double simplex_threshold(const double *restrict target, double weight, int k) {
     double total = 0.0;
@@ -151,22 +194,6 @@ static void shorten(double *restrict distance, const double *restrict rest, doub
     }
 }
 
-/* The sum of targets, moved by a shift, between zero and their upper bounds, and how many are strictly between,
- * without branches: the processor would foretell none of them. */
-static inline double clipped_sum(const double *restrict target, const double *restrict upper, double shift, int k,
-                          double *n_free) {
-    double total = 0.0, free = 0.0;
-    for (int j = 0; j < k; j++) {
-        double u = target[j] + shift, bound = upper[j];
-        double inside = u > 0.0 ? u : 0.0;
-        inside = inside < bound ? inside : bound;
-        total += inside;
-        free += (u > 0.0 ? 1.0 : 0.0) * (u < bound ? 1.0 : 0.0);
-    }
-    *n_free = free;
-    return total;
-}
-
 /* Solve S = sum_j clip(target_j + coupling S, 0, upper_j) - before, of a negative or a small coupling, by safeguarded
  * Newton steps: the right side minus S is piecewise linear and falls, so they end once they have found the piece. */
 POLYMARGIN_CLONES
@@ -174,13 +201,20 @@ static double total_change(const double *restrict target, const double *restrict
                            double coupling, int k) {
     double S = 0.0, low = -1e300, high = 1e300;
     for (int turn = 0; turn < 100; turn++) {
-        double n_free, value = clipped_sum(target, upper, coupling * S, k, &n_free) - before - S;
-        double slope = coupling * n_free - 1.0;
+        double total = 0.0, n_free = 0.0, shift = coupling * S;
+        /* without branches, which no processor would foretell; a function of its own would not be inlined in clones */
+        for (int j = 0; j < k; j++) {
+            double u = target[j] + shift, bound = upper[j];
+            double inside = u > 0.0 ? u : 0.0;
+            inside = inside < bound ? inside : bound;
+            total += inside;
+            n_free += (u > 0.0 ? 1.0 : 0.0) * (u < bound ? 1.0 : 0.0);
+        }
+        double value = total - before - S;
+        if (fabs(value) <= 1e-15 * (fabs(S) + before)) return S;
         if (value > 0.0) low = S;
-        else if (value < 0.0) high = S;
-        else return S;
-        double following = S - value / slope;
-        if (fabs(following - S) <= 1e-15 * (fabs(S) + before)) return following;
+        else high = S;
+        double following = S + value / (1.0 - coupling * n_free);
         if (!(low < following && following < high)) {
             if (low < -1e299 || high > 1e299) return following;
             following = 0.5 * (low + high);
