@@ -113,7 +113,7 @@ def test_sweep(loss):
     example = np.arange(N, dtype=np.int32)
     added = sweep_dense(
         X, squares, order, example, labels, bound, losses.offset, *rules, tau, found, W, shift,
-        np.empty(N), np.empty(N), calm, wake, 1, np.empty((3, K)),
+        np.empty(N), np.empty(N), calm, wake, 1, 0.0, np.empty((3, K)),
     )  # fmt: skip
     np.testing.assert_allclose(found, expected, atol=1e-9)
     # rows are added up to what all classes have in common
@@ -125,6 +125,21 @@ def test_sweep(loss):
     centred = W - W.mean(axis=0)
     np.testing.assert_allclose(centred, (X.T @ R).T, atol=1e-10)
     np.testing.assert_allclose(shift - shift.mean(), tau * R.sum(axis=0), atol=1e-10)
+
+
+def test_blocks_of_small_slack_rest():
+    _, X, labels, losses, bound, dual = tables("lee")
+    R, squares, order = losses.coefficients(dual), np.square(X).sum(axis=1), np.arange(N, dtype=np.int32)
+    W, example, slack = np.ascontiguousarray((X.T @ R).T), order.copy(), np.empty(N)
+    before = dual.copy()
+    calm, wake = np.ones(N, dtype=np.int32), np.zeros(N, dtype=np.int32)
+    for epoch, negligible in ((1, 0.0), (2, np.inf), (3, np.inf), (4, np.inf)):
+        sweep_dense(
+            X, squares, order, example, labels, bound, losses.offset, 1.0 / K, False, True, 0.0, dual, W,
+            np.zeros(K), np.empty(N), slack, calm, wake, epoch, negligible, np.empty((3, K)),
+        )  # fmt: skip
+        rests = {1: 1, 2: 2, 3: 4, 4: 8}[epoch]
+        assert (wake[(before != dual).any(axis=1)] == epoch + rests).all()
 
 
 @pytest.mark.parametrize("k", [2, 7, 10, 16, 26])
@@ -152,7 +167,7 @@ def test_sweep_of_compressed_rows(k, values, indices):
             sweep(
                 *features, squares, order, tables.example, tables.label, tables.bound, losses.offset,
                 tables.coupling, False, True, tau, dual, W, shift, loss, slack, calm, wake, epoch,
-                np.zeros((3, width)),
+                0.0, np.zeros((3, width)),
             )  # fmt: skip
         found.append((dual, W.T if sweep is sweep_dense else W[:, :k], shift, loss, slack))
         assert not W[:, k:].any() or sweep is sweep_dense

@@ -17,7 +17,8 @@ coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the co
 
 Every sweep visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
 visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
-`wake` (the epoch in which to visit it again: blocks that rest at a vertex are seen more and more rarely).
+`wake` (the epoch in which to visit it again: blocks that rest at a vertex, or whose part in the gap is below
+`negligible`, are seen more and more rarely).
 W has one row per class in `sweep_dense`, one per feature in `sweep_sparse`. With `centred` its classes carry a
 common term, which is taken off the scores instead (so that a step touches only the classes whose u changed).
 """
@@ -37,7 +38,8 @@ cdef extern from "vectors.h" nogil:
                                ptrdiff_t k)
     void products_with_floats(const double *W, const float *x, const double *start, double *out, ptrdiff_t p,
                               ptrdiff_t k)
-    void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
+    int change_by_class_doubles(const double *x, double *W, const double *change, ptrdiff_t m, int k)
+    int change_by_class_floats(const float *x, double *W, const double *change, ptrdiff_t m, int k)
     double total_change(const double *target, const double *upper, double before, double coupling, int k)
     void aim_of_box(double start, double rate, const double *f, const double *u, const double *upper,
                     double *target, double *loss, double *slack, double *before, int k)
@@ -132,9 +134,9 @@ cdef inline void _centre(double* f, int k) noexcept nogil:
         f[j] -= mean
 
 
-cdef inline void _rest(int changed, int epoch, int* calm, int* wake) noexcept nogil:
-    """A block that did not change rests for 0, 1, 3, 7, ... epochs."""
-    if changed:
+cdef inline void _rest(bint counts, int epoch, int* calm, int* wake) noexcept nogil:
+    """A block that does not count, time after time, rests for 1, 3, 7, ... epochs."""
+    if counts:
         calm[0] = 1
     elif calm[0] < LONGEST_REST:
         calm[0] *= 2
@@ -163,7 +165,7 @@ def sweep_dense(
     const floating[:, ::1] X, const double[::1] squares, const int[::1] order, const int[::1] example,
     const int[::1] label, const double[:, ::1] bound, double offset, double coupling, bint simplex, bint centred,
     double tau, double[:, ::1] dual, double[:, ::1] W, double[::1] shift, double[::1] loss, double[::1] slack,
-    int[::1] calm, int[::1] wake, int epoch, double[:, ::1] scratch,
+    int[::1] calm, int[::1] wake, int epoch, double negligible, double[:, ::1] scratch,
 ):
     """Visit the blocks `order` of a problem with dense features; `scratch` is (3, k).
 
@@ -171,12 +173,10 @@ def sweep_dense(
     """
     cdef Rules rules = Rules(offset, coupling, simplex, centred)
     cdef int t, p, i, j, changed, k = dual.shape[1]
-    cdef Py_ssize_t d, n_features = X.shape[1], added = 0
+    cdef Py_ssize_t n_features = X.shape[1], added = 0
     cdef double* f = &scratch[0, 0]
     cdef double* change = &scratch[1, 0]
-    cdef double* w
     cdef const floating* x
-    cdef double total
     with nogil:
         for t in range(order.shape[0]):
             if t + 1 < order.shape[0]:
@@ -195,20 +195,15 @@ def sweep_dense(
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
                             &scratch[2, 0], &loss[p], &slack[p], k)
-            _rest(changed, epoch, &calm[p], &wake[p])
+            _rest(changed and slack[p] >= negligible, epoch, &calm[p], &wake[p])
             if not changed:
                 continue
+            if floating is double:
+                added += change_by_class_doubles(x, &W[0, 0], change, n_features, k)
+            else:
+                added += change_by_class_floats(x, &W[0, 0], change, n_features, k)
             for j in range(k):
-                if change[j] != 0.0:
-                    total = change[j]
-                    added += 1
-                    w = &W[j, 0]
-                    if floating is double:
-                        accumulate(w, total, x, n_features)
-                    else:
-                        for d in range(n_features):
-                            w[d] += total * x[d]
-                    shift[j] += tau * total
+                shift[j] += tau * change[j]
     return added
 
 
@@ -246,7 +241,7 @@ def sweep_sparse(
     const int[::1] order, const int[::1] example, const int[::1] label, const double[:, ::1] bound, double offset,
     double coupling, bint simplex, bint centred, double tau, double[:, ::1] dual, double[:, ::1] W,
     double[::1] shift, double[::1] loss, double[::1] slack, int[::1] calm, int[::1] wake, int epoch,
-    double[:, ::1] scratch,
+    double negligible, double[:, ::1] scratch,
 ):
     """Visit the blocks `order` of a problem with features in compressed rows.
 
@@ -280,7 +275,7 @@ def sweep_sparse(
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
                             &scratch[2, 0], &loss[p], &slack[p], k)
-            _rest(changed, epoch, &calm[p], &wake[p])
+            _rest(changed and slack[p] >= negligible, epoch, &calm[p], &wake[p])
             if not changed:
                 continue
             added += k

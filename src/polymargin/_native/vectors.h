@@ -108,6 +108,23 @@ static double inner(const double *restrict a, const double *restrict b, ptrdiff_
 PRODUCTS_WITH(double, doubles)
 PRODUCTS_WITH(float, floats)
 
+/* W_c += change_c x for the classes that have a change: the number of these is returned. */
+#define CHANGE_BY_CLASS(number, name)                                                                      \
+    POLYMARGIN_CLONES                                                                                      \
+    static int change_by_class_##name(const number *restrict x, double *restrict W,                        \
+                                      const double *restrict change, ptrdiff_t m, int k) {                 \
+        int changed = 0;                                                                                   \
+        for (int c = 0; c < k; c++, W += m) {                                                              \
+            if (change[c] == 0.0) continue;                                                                \
+            changed++;                                                                                     \
+            for (ptrdiff_t d = 0; d < m; d++) W[d] += change[c] * x[d];                                    \
+        }                                                                                                  \
+        return changed;                                                                                    \
+    }
+
+CHANGE_BY_CLASS(double, doubles)
+CHANGE_BY_CLASS(float, floats)
+
 /* out += a0 r0 + a1 r1 + a2 r2 + a3 r3, for rows in double and in single precision */
 POLYMARGIN_CLONES
 static void add_four_doubles(double *restrict out, const double *restrict r0, const double *restrict r1,
@@ -271,12 +288,10 @@ static double total_change(const double *restrict target, const double *restrict
     double S = 0.0, low = -1e300, high = 1e300;
     for (int turn = 0; turn < 100; turn++) {
         double n_free, value = clipped_sum(target, upper, coupling * S, k, &n_free) - before - S;
-        double slope = coupling * n_free - 1.0;
+        if (fabs(value) <= 1e-15 * (fabs(S) + before)) return S;
         if (value > 0.0) low = S;
-        else if (value < 0.0) high = S;
-        else return S;
-        double following = S - value / slope;
-        if (fabs(following - S) <= 1e-15 * (fabs(S) + before)) return following;
+        else high = S;
+        double following = S + value / (1.0 - coupling * n_free);
         if (!(low < following && following < high)) {
             if (low < -1e299 || high > 1e299) return following;
             following = 0.5 * (low + high);

@@ -13,9 +13,9 @@ from polymargin.problems.hinge import (
     lee_lin_wahba,
     weston_watkins,
 )
-from polymargin.solvers.contract import Settings, Status
+from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.hinge.block_descent import BlockDescent
-from polymargin.solvers.hinge.feature_newton import FeatureNewton
+from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings, _Curvature, _Smoothed
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
 
@@ -52,6 +52,29 @@ def test_block_descent_reaches_the_optimum(loss, seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, loss, rng.uniform(-2.5, -0.5), seed % 4 > 0)
     check_against_reference(BlockDescent(seed), problem, 1e-5)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_matrices_of_classes_made_whole_solve_newtons_system(storage, fit_intercept):
+    rng = np.random.default_rng(1)
+    X, labels = blobs(rng, 50, 6, 4)
+    losses = random_losses(rng, "lee", labels, 4, 0.1)
+    problem = HingeProblem(FeatureGram(storage(30.0 * X)), losses, fit_intercept)
+    model = _Smoothed(problem, Progress(Settings()), None, FeatureNewtonSettings(pair_rows=16))
+    curvature = _Curvature(model, model.first(None, 1e-3))
+    assert curvature.is_small
+    V = rng.normal(size=(7, 4))
+    V -= V.mean(axis=1, keepdims=True)
+    V[-1] *= fit_intercept
+    np.testing.assert_allclose(curvature.preconditioner()(curvature.product(V)), V, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_feature_newton_reaches_the_optimum_by_samples_of_rows(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, "lee", rng.uniform(-2.5, 2.5), seed % 4 > 0)
+    check_against_reference(FeatureNewton(FeatureNewtonSettings(whole_features=0)), problem, 1e-7)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -1,6 +1,6 @@
 """Dual block coordinate descent: hinge machines on explicit features, dense or sparse, for many examples."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,8 @@ class DescentSettings:
         rows so short that no score moves; how often it may.
     rounding : relative gap of the descent that is nothing but rounding error.
     least_square : of a row without entries, relative to the average row.
+    negligible : part of a block in the gap, relative to the mean, below which it rests as if it had not changed,
+        for losses that see single scores and for others: up to a half of the visits were to such blocks.
     gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
         rounding can be left.
     closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
@@ -52,12 +54,13 @@ class DescentSettings:
     most_pulls: int = 30
     rounding: float = 1e-15
     least_square: float = 1e-6
+    negligible: tuple[float, float] = (0.3, 0.0)
     gain: float = 0.99
     patience: int = 5000
     closer: tuple[float, float] = (0.8, 0.95)
     start_calls: int = 700
     epoch_calls: int = 25
-    step_cost: tuple[float, float] = (15.0, 7.0)
+    step_cost: tuple[float, float] = (7.0, 7.0)
     entry_cost: float = 0.12
     row_cost: float = 0.4
     judged_after: float = 0.05
@@ -102,8 +105,8 @@ class BlockDescent:
     a constant feature of squared length `tau`, and multipliers b that follow it after every epoch. Before a
     certificate is drawn up the sums are repaired exactly (:mod:`polymargin.solvers.hinge.feasibility`).
 
-    Examples that rest at a vertex of their block are visited more and more rarely, but never dropped, so nothing
-    needs to be undone at the end.
+    Examples that rest at a vertex of their block, or whose part in the gap is small, are visited more and more
+    rarely, but never dropped, so nothing needs to be undone at the end.
 
     Parameters
     ----------
@@ -149,9 +152,10 @@ class BlockDescent:
                 if gap < self.tuning.gain * smallest:
                     smallest, newest = gap, epoch
                 is_idle = epoch - newest > self.tuning.patience
-                if is_idle or (epoch > newest and progress.is_hopeless()) or self._is_slower(progress):
+                is_left = (epoch > newest and progress.is_hopeless()) or self._is_slower(progress)
+                if is_idle or is_left:
                     progress.status = Status.STALLED
-                    best.offer(descent.point())
+                    best.offer(descent.point(), is_last=not is_left)
                     break
                 if gap <= min(settings.tol, next_certificate):
                     certificate = best.offer(descent.point())
@@ -192,24 +196,45 @@ class _Best:
             self._certificate = self.problem.certify(self.point)
         return self._certificate
 
-    def offer(self, point: HingePoint) -> Certificate:
-        """Repair and certify `point`, and keep it if it is the best."""
+    def offer(self, point: HingePoint, *, is_last: bool = True) -> Certificate:
+        """Repair and certify `point`, and keep it if it is the best.
+
+        Where another method goes on from it, it is not the last, and its own scores and intercepts serve as well.
+        """
         problem = self.problem
         dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
-            scores, intercept = None, point.intercept
-            if problem.fit_intercept and problem.losses.sees_single_scores and problem.tilt is None:
-                # the multipliers come near the best ones long after the scores are right
-                losses = polyhedral(problem.losses, "Block descent")
-                scores = problem.gram.matmul(problem.coefficients(dual))
-                intercept = central_intercept(losses, dual, scores, guess=intercept)
-            repaired = HingePoint(dual, intercept)
-            certificate = problem.certify(repaired, scores)
+            repaired = HingePoint(dual, point.intercept)
+            if is_last and problem.fit_intercept and problem.losses.sees_single_scores and problem.tilt is None:
+                repaired, certificate = self._with_scores_before_repair(repaired, problem.coefficients(point.dual))
+            else:
+                certificate = problem.certify(repaired)
             # zero is looked at only where it may be better
             is_clear = certificate.gap < self.clear and self._certificate is None
             if certificate.within(self.tol) or is_clear or certificate.gap < self.certificate.gap:
                 self.point, self._certificate = repaired, certificate
         return self.certificate
+
+    def _with_scores_before_repair(
+        self, repaired: HingePoint, R: NDArray[np.float64]
+    ) -> tuple[HingePoint, Certificate]:
+        """Return the repaired point with the scores of coefficients R from before, and what it is worth.
+
+        What repairs the sums moves all scores together: the primal objective is further from its optimum with
+        those, often ten times. Better intercepts are sought only where the multipliers do not suffice.
+        """
+        problem, scores = self.problem, self.problem.gram.matmul(R)
+        point = replace(repaired, primal=R)
+        certificate = problem.certify(point, primal_scores=scores)
+        if certificate.within(self.tol):
+            return point, certificate
+        losses = polyhedral(problem.losses, "Block descent")
+        intercept = central_intercept(losses, point.dual, scores, guess=point.intercept)
+        primal = problem.objective(R, scores, intercept)
+        if primal >= certificate.primal:
+            return point, certificate
+        certificate = Certificate.of(primal, certificate.dual, infeasibility=certificate.infeasibility)
+        return replace(point, intercept=intercept), certificate
 
 
 def _beginning(problem: HingeProblem, start: HingePoint | None) -> HingePoint:
@@ -246,7 +271,7 @@ class _Descent:
         self.shift = self.multipliers + self.tau * R.sum(axis=0)
         blocks = len(self.dual)
         self.tables = _tables(losses)
-        self.loss, self.slack = np.empty(blocks), np.empty(blocks)
+        self.loss, self.slack = np.zeros(blocks), np.zeros(blocks)
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
         self.order = np.empty(blocks, dtype=np.int32)
         self.scratch = np.zeros((3, _width(losses.n_classes)))
@@ -254,19 +279,20 @@ class _Descent:
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
         self.work_per_visit = RATES.work(operations_of_visit(gram.features, losses, tuning))
         self.work_per_addition = RATES.work(operations_of_addition(gram.features, tuning))
-        self.calls = tuning.epoch_calls
+        self.calls, self.negligible = tuning.epoch_calls, tuning.negligible[0 if losses.sees_single_scores else 1]
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
         awake = self.order[: shuffle_awake(self.wake, epoch, self.random_state, self.order)]
         example, label, bound, *rules = self.tables
+        negligible = self.negligible * float(self.slack.mean())
         for first in range(0, len(awake), self.burst):
             visited = awake[first : first + self.burst]
             added = self.sweep(
                 *self.features, self.squares, visited, example, label, bound, *rules,
                 self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
-                self.scratch,
+                negligible, self.scratch,
             )  # fmt: skip
             progress.work += self.work_per_visit * len(visited) + self.work_per_addition * added
             if first + self.burst < len(awake) and progress.out_of_time():

@@ -69,6 +69,8 @@ class FeatureNewtonSettings:
     sample_per_feature, sample : rows from which the preconditioner of a class is made, at most: so many per
         feature, and so many more. They are drawn by their parts in the squares of features: of rows drawn evenly
         a feature that few of them have is missing, and there were ten times as many steps.
+    whole_features, pair_rows : features up to which the parts of all classes are made whole, and anew for every
+        step, where hinges see single scores; rows at a time.
     answer_calls, image_calls : calls for one answer to scores, and for one image under Newton's matrix, with a
         step of conjugate gradients; two more for every class.
     judged_after : part of the work allotted after which the pace, from a gap of one, must be enough for the rest.
@@ -95,6 +97,8 @@ class FeatureNewtonSettings:
     cg_many: int = 8
     sample_per_feature: int = 10
     sample: int = 500
+    whole_features: int = 24
+    pair_rows: int = 1000
     answer_calls: int = 100
     image_calls: int = 30
     judged_after: float = 0.6
@@ -357,7 +361,7 @@ class _Smoothed:
     def direction(self, iterate: _SmoothedPoint) -> Array:
         """Solve Newton's system; the direction is (p + 1, k), its last row the intercept's."""
         curvature = _Curvature(self, iterate)
-        if self.preconditioner is None:
+        if self.preconditioner is None or curvature.is_small:
             self.preconditioner = curvature.preconditioner()
         tolerance = self.tuning.cg_error * float(np.linalg.norm(iterate.gradient))
         direction, steps = conjugate_gradients(
@@ -460,8 +464,15 @@ class _Curvature:
         diagonals[self.own] = total
         return diagonals
 
+    @property
+    def is_small(self) -> bool:
+        """Whether the matrix itself takes less than the images under it that a solution without it would take."""
+        return self.model.absolute and self.X.shape[1] <= self.model.tuning.whole_features
+
     def preconditioner(self) -> Callable[[Array], Array]:
         """Return a solver with the matrix's class-by-class part: where hinges see single scores, all of it."""
+        if self.is_small:
+            return _tied(np.asarray(np.linalg.inv(self._matrices()), dtype=np.float64))
         k = self.model.k
         diagonals = self.scale * (self.weight if self.model.absolute else self._diagonals()).astype(np.float64)
         matrices = (self._matrix(diagonals[:, j]) for j in range(k))
@@ -475,6 +486,25 @@ class _Curvature:
             return _centred(np.array(whole).T)
 
         return solve
+
+    def _matrices(self) -> Array:
+        """Return the parts (k, p + 1, p + 1) of all classes: weighted sums of products of pairs of features."""
+        (n, p), k = self.X.shape, self.model.k
+        first, second = np.triu_indices(p + 1)
+        sums, height = np.zeros((len(first), k)), self.model.tuning.pair_rows
+        for begin in range(0, n, height):
+            rows = dense(self.X[begin : begin + height])
+            features = np.ones((p + 1, len(rows)), dtype=np.float32)
+            features[:p] = rows.T
+            pairs = np.concatenate([features[j:] * features[j] for j in range(p + 1)])
+            sums += pairs @ self.weight[begin : begin + height]
+        self.model.progress.count("product", float(n) * k * len(first))
+        lengths = np.append(np.full(p, self.model.largest_entry), 1.0 if self.fit_intercept else 0.0)
+        matrices = np.empty((k, p + 1, p + 1))
+        matrices[:, first, second] = matrices[:, second, first] = self.scale * sums.T
+        matrices *= lengths[:, None] * lengths
+        matrices[:, np.arange(p + 1), np.arange(p + 1)] += np.append(np.ones(p), self.floor)
+        return matrices
 
     def _matrix(self, diagonal: Array) -> Array:
         """Return one class's part, from a sample of its rows where they are many."""
