@@ -193,3 +193,15 @@ def test_smooth_losses_of_weights_far_apart_are_solved(loss, seed):
     X, y = blobs(np.random.default_rng(seed), 50, 2, 3, spread=20.0)
     machine = RobustSVC(loss=loss, class_weight={0: 1000.0, 1: 1e-4, 2: 1e-4}).fit(X, y)
     assert machine.certificate_.gap <= machine.tol
+
+
+@pytest.mark.parametrize(("seed", "kernel"), [(35, "rbf"), (31, "linear")])
+def test_intercepts_without_end_keep_the_certificate(seed, kernel):
+    """Where it is best to predict one class alone, exponential losses drive them to 1e9, and digits are lost."""
+    rng = np.random.RandomState(seed)
+    X = rng.uniform(size=(40, 3))
+    X[X < 0.6] = 0.0
+    model = RobustSVC(kernel=kernel, loss="exponential").fit(X, (4 * rng.uniform(size=40)).astype(int))
+    assert model.status_ == "solved"
+    assert np.abs(model.intercept_).max() > 1e6
+    assert 0.0 <= model.certificate_.gap + 1e-12 <= model.tol

@@ -293,9 +293,13 @@ class PartitionedRobust:
 
 
 def _stationary(step: Certificate, constant: float, objective: float) -> Certificate:
-    """Certify a point by its last convex step, the value of the step's tangent at zero, and the objective."""
-    primal = step.primal + constant
-    dual = step.dual + constant - max(0.0, primal - objective)
+    """Certify a point by its last convex step, the value of the step's tangent at zero, and the objective.
+
+    A tangent is never below the concave part. Where it seems to be, intercepts are so far away that its digits are
+    lost: they grow without end where it is best to predict one class alone.
+    """
+    primal = max(step.primal + constant, objective)
+    dual = step.dual + constant - (primal - objective)
     return Certificate.of(primal, dual, infeasibility=step.infeasibility, kind="stationary")
 
 
