@@ -472,7 +472,7 @@ class _Curvature:
     def preconditioner(self) -> Callable[[Array], Array]:
         """Return a solver with the matrix's class-by-class part: where hinges see single scores, all of it."""
         if self.is_small:
-            return _tied(np.asarray(np.linalg.inv(self._matrices()), dtype=np.float64))
+            return _tied(np.array([_inverse(matrix) for matrix in self._matrices()]))
         k = self.model.k
         diagonals = self.scale * (self.weight if self.model.absolute else self._diagonals()).astype(np.float64)
         matrices = (self._matrix(diagonals[:, j]) for j in range(k))
@@ -488,16 +488,19 @@ class _Curvature:
         return solve
 
     def _matrices(self) -> Array:
-        """Return the parts (k, p + 1, p + 1) of all classes: weighted sums of products of pairs of features."""
+        """Return the parts (k, p + 1, p + 1) of all classes: weighted sums of products of pairs of features.
+
+        In single precision rounding would outweigh the ridge, and the matrices not be positive definite.
+        """
         (n, p), k = self.X.shape, self.model.k
         first, second = np.triu_indices(p + 1)
         sums, height = np.zeros((len(first), k)), self.model.tuning.pair_rows
         for begin in range(0, n, height):
             rows = dense(self.X[begin : begin + height])
-            features = np.ones((p + 1, len(rows)), dtype=np.float32)
+            features = np.ones((p + 1, len(rows)))
             features[:p] = rows.T
             pairs = np.concatenate([features[j:] * features[j] for j in range(p + 1)])
-            sums += pairs @ self.weight[begin : begin + height]
+            sums += pairs @ self.weight[begin : begin + height].astype(np.float64)
         self.model.progress.count("product", float(n) * k * len(first))
         lengths = np.append(np.full(p, self.model.largest_entry), 1.0 if self.fit_intercept else 0.0)
         matrices = np.empty((k, p + 1, p + 1))
