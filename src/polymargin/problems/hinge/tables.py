@@ -185,7 +185,7 @@ class Differences(Table):
 
     def columns(self, labels: NDArray[np.intp], slots: NDArray[np.intp]) -> Columns:
         """Return the directions of some slots as arcs between classes."""
-        return _Arcs(labels, slots, self.n_classes)
+        return _Arcs(labels * self.n_classes + slots, self.n_classes)
 
     def atoms(self, labels: NDArray[np.intp], slots: NDArray[np.intp]) -> Atoms:
         """Return the pairs of classes, and those of some slots other than the own class's."""
@@ -213,25 +213,32 @@ class _Grouped(Columns):
 
 @dataclass(frozen=True, slots=True)
 class _Arcs(Columns):
-    """Differences of classes, for which sums are those over the arcs of a graph."""
+    """Differences of classes, for which sums are those over the arcs of a graph.
 
-    tail: NDArray[np.intp]
-    head: NDArray[np.intp]
+    Attributes
+    ----------
+    arc : the class that an arc comes from, times the number of classes, plus the one that it leads to.
+    n_classes : their number.
+    """
+
+    arc: NDArray[np.intp]
     n_classes: int
 
     def along(self, t: Array) -> Array:
-        return t[self.head] - t[self.tail]
+        return (t - t[:, None]).ravel()[self.arc]
 
     def sums(self, entries: Array) -> Array:
-        k = self.n_classes
-        into, out_of = (np.bincount(at, entries, minlength=k) for at in (self.head, self.tail))
-        return np.asarray(into - out_of, dtype=np.float64)
+        flow, ones = self._flow(entries), np.ones(self.n_classes)
+        return np.asarray(ones @ flow - flow @ ones, dtype=np.float64)
 
     def outer(self, entries: Array) -> Array:
-        k = self.n_classes
-        flow = np.bincount(self.tail * k + self.head, entries, minlength=k * k).reshape(k, k)
+        flow = self._flow(entries)
         flow = flow + flow.T
-        return np.diag(flow @ np.ones(k)) - flow
+        return np.diag(flow @ np.ones(self.n_classes)) - flow
+
+    def _flow(self, entries: Array) -> Array:
+        k = self.n_classes
+        return np.asarray(np.bincount(self.arc, entries, minlength=k * k), dtype=np.float64).reshape(k, k)
 
 
 def signed_scores(n_classes: int) -> KeptTable:
