@@ -128,7 +128,9 @@ def cases(*, quick: bool, rivals: bool) -> Iterator[tuple[tuple, Callable[[], di
 def measured(*, quick: bool, only_stored: bool) -> list[dict]:
     """Return all cases with their times, measured where they are not stored."""
     rivals = not only_stored and r_is_here()
-    kept = Kept("how_fast", {"clock": CLOCK, "limit": LIMIT, "sizes": [ROWS, LINEAR_ROWS]}, only_stored=only_stored)
+    kept = Kept(
+        "how_fast", {"clock": CLOCK, "limit": LIMIT, "sizes": [ROWS, LINEAR_ROWS]}, only_stored=only_stored
+    )
     found = []
     for case, measure in cases(quick=quick, rivals=rivals):
         if real_data(case[1]) is None:
