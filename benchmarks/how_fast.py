@@ -314,26 +314,46 @@ Seconds to relative duality gaps of 1e-3, 1e-4 and 1e-6, RBF kernel, C = 1, {row
 over the data sets, and times over those at 1e-3, the median and in brackets the least and the largest.
 
 {tolerance}
-{threads}
+{cases}
 ## More
 
-`python -m benchmarks.multicategory --part widths` has C and widths beside SVC, `benchmarks.linear` linear
-machines beside LinearSVC at equal accuracy, `benchmarks.portfolio` {{doc}}`which method solves what
-<explain/multicategory>`, `benchmarks.selection` {{doc}}`searches <explain/selection>`, `benchmarks.classes`
+`benchmarks.portfolio` has {{doc}}`which method solves what <explain/multicategory>`, `benchmarks.selection` {{doc}}`searches <explain/selection>`, `benchmarks.classes`
 machines of up to 300 classes (docs/figures/classes.md), `benchmarks.threads`
 first fits with one thread and with more, alone and beside busy processes.
 """
 WITH_R = """`e1071` and kernlab's "C-svc" are one-vs-one machines of R, "spoc-svc" is the machine of Crammer &
 Singer, "kbb-svc" that of Weston & Watkins; R has its own BLAS."""
 WITHOUT_R = "R with kernlab and e1071 was not at hand when this was measured: their machines are missing."
-THREADS = """
+FIGURES = {
+    "widths": """
+## Case by case: kernels beside SVC
+
+Times that SVC takes with the same C and gamma, at gamma of one and of eight over the number of variables; every case
+a data set and some of its rows. Methods were chosen on the sets of the first half alone; those of the last are public
+ones that were never looked into (`python -m benchmarks.widths` prints all cases).
+
+```{include} figures/widths.md
+```
+""",
+    "linear": """
+## Case by case: linear machines beside LinearSVC(crammer_singer) at equal accuracy
+
+Times that LinearSVC takes with the largest tolerance that comes within 1e-3 of the optimum of its own problem
+(`python -m benchmarks.linear` prints all cases).
+
+```{include} figures/linear.md
+```
+""",
+    "threads": """
 ## Threads
 
 First fits with one thread and with BLAS's default, alone and beside two busy processes; wall seconds, medians.
 
 ```{include} figures/threads.md
 ```
-"""
+""",
+}
+"""Sections on what other benchmarks have written to the folder of figures."""
 
 
 def page(found: Sequence[dict]) -> str:
@@ -350,7 +370,7 @@ def page(found: Sequence[dict]) -> str:
         kernel_Cs=values_of_C(parts["kernel"]),
         linear_Cs=values_of_C(parts["linear"]),
         rivals=WITH_R if has_rivals else WITHOUT_R,
-        threads=THREADS if (DOCS / "figures" / "threads.md").exists() else "",
+        cases="".join(text for name, text in FIGURES.items() if (DOCS / "figures" / f"{name}.md").exists()),
         **{part: f"{table(parts[part])}\n\n{made_by(parts[part])}" for part, table in PARTS.items()},
     )
 

