@@ -317,7 +317,8 @@ over the data sets, and times over those at 1e-3, the median and in brackets the
 {cases}
 ## More
 
-`benchmarks.portfolio` has {{doc}}`which method solves what <explain/multicategory>`, `benchmarks.selection` {{doc}}`searches <explain/selection>`, `benchmarks.classes`
+`benchmarks.portfolio` has {{doc}}`which method solves what <explain/multicategory>`,
+`benchmarks.selection` {{doc}}`searches <explain/selection>`, `benchmarks.classes`
 machines of up to 300 classes (docs/figures/classes.md), `benchmarks.threads`
 first fits with one thread and with more, alone and beside busy processes.
 """
@@ -328,9 +329,9 @@ FIGURES = {
     "widths": """
 ## Case by case: kernels beside SVC
 
-Times that SVC takes with the same C and gamma, at gamma of one and of eight over the number of variables; every case
-a data set and some of its rows. Methods were chosen on the sets of the first half alone; those of the last are public
-ones that were never looked into (`python -m benchmarks.widths` prints all cases).
+Times that SVC takes with the same C and gamma, at gamma of one and of eight over the number of variables; every
+case is a data set and some of its rows. Methods were chosen on the sets of the first half alone; those of the last
+are public ones that were never looked into (`python -m benchmarks.widths` prints all cases).
 
 ```{include} figures/widths.md
 ```
