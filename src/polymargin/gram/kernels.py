@@ -247,7 +247,7 @@ class ScaledPoints:
         return np.hstack([self.rows, squares, ones]), np.ascontiguousarray(columns)
 
     def exponents_among(self, rows: slice, columns: slice) -> NDArray[np.float64]:
-        """Return the same between some points and others: one product, as their squares are columns beside them."""
+        """Return the same between some points and others by one product: squares are columns beside the rows."""
         if self._far_apart:
             return self.exponents(self.rows[rows], self.half_squares[rows], columns)
         left, right = self._beside_squares
