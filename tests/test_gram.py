@@ -141,6 +141,15 @@ def test_gaussian_kernels_of_rows_far_apart_know_a_row_again(size):
         np.testing.assert_allclose(matrix, np.exp(-distances), rtol=1e-6)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_a_gaussian_kernel_of_the_rows_is_that_between_rows(shift):
+    """Squares beside the rows, and taken off afterwards."""
+    rows = shift + np.random.default_rng(3).normal(size=(150, 7)) * np.geomspace(0.1, 30.0, 7)
+    for gamma in (1e-3, 0.1, 10.0):
+        kernel = Kernel("rbf", gamma)
+        np.testing.assert_allclose(kernel(rows), kernel(rows, rows.copy()), rtol=1e-9, atol=1e-300)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("seed", range(20))
 def test_equal_rows_share_a_place_whatever_the_order_of_the_rows(form, seed):

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -122,7 +123,7 @@ class Kernel:
             points = ScaledPoints(X, self.gamma)
 
             def gaussian(rows: slice, columns: slice) -> NDArray[np.float64]:
-                exponents = points.exponents(points.rows[rows], points.half_squares[rows], columns)
+                exponents = points.exponents_among(rows, columns)
                 return np.exp(exponents, out=exponents)
 
             matrix = _by_blocks(gaussian, n, dtype, tuning.short_blocks(n), until, tuning.blocks_of_a_thread)
@@ -236,6 +237,21 @@ class ScaledPoints:
         exponents = rows @ self.rows[part].T
         exponents -= squares[:, None]
         exponents -= self.half_squares[part]
+        return np.minimum(exponents, 0.0, out=exponents)
+
+    @cached_property
+    def _beside_squares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The rows with their squares and ones beside them, and, as columns, with ones and squares."""
+        ones, squares = np.ones((len(self.rows), 1)), -self.half_squares[:, None]
+        columns = np.hstack([self.rows, ones, squares]).T
+        return np.hstack([self.rows, squares, ones]), np.ascontiguousarray(columns)
+
+    def exponents_among(self, rows: slice, columns: slice) -> NDArray[np.float64]:
+        """Return the same between some points and others by one product: squares are columns beside the rows."""
+        if self._far_apart:
+            return self.exponents(self.rows[rows], self.half_squares[rows], columns)
+        left, right = self._beside_squares
+        exponents = left[rows] @ right[:, columns]
         return np.minimum(exponents, 0.0, out=exponents)
 
 

@@ -135,7 +135,8 @@ class Policy:
     split_before_rival : part of the work of a method behind the matrix that splitting on it may do.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
-    kernel_interior_tol : gap that the interior point on the matrix itself reaches in good time.
+    kernel_interior_tol, nearer : gap that the interior point on the matrix itself reaches in good time; it goes
+        on to this part of the gap at hand, or it would have been in vain.
     kernel_interior_share : part of its work that must have been done before it is tried.
     decomposition, active_set, splitting, relative_splitting, kernel_interior, feature_newton, interior_point,
     block_descent : of the methods.
@@ -196,6 +197,7 @@ class Policy:
     root_iterations: int = 20
     root_tol: float = 1e-10
     kernel_interior_tol: float = 1e-5
+    nearer: float = 0.1
     kernel_interior_share: float = 0.2
     decomposition: DecompositionSettings = decomposition.DEFAULTS
     active_set: FaceSettings = FACES
@@ -453,6 +455,10 @@ class Policy:
         they begin beside an interior point; or the decomposition is stuck.
         """
         is_lazy = isinstance(state.problem.gram, LazyGram)  # its steps pass over the whole matrix
+        if self._is_finely_split(state) and not (
+            state.has_run(KernelInteriorPoint.name) or state.stagnation.is_stuck
+        ):
+            return None  # splitting has not found the face, from where it stands they would end in vain
         if state.last == ActiveSet.name or is_lazy or (predicted := self._work_of_faces(state)) == inf:
             return None
         spent = state.work_since(ActiveSet.name)
@@ -521,9 +527,11 @@ class Policy:
             predicted = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
             is_due = self.kernel_interior_share * predicted <= state.work
             pays = is_judged and is_due and predicted <= self.tail * state.work_to_go(self.exact)
-            if not (pays or isinstance(state.start, InsidePoint)):  # what one has left is a start for the next
+            # what one has left is a start for the next
+            if not (pays or self._is_finely_split(state) or isinstance(state.start, InsidePoint)):
                 return None
-            method, tol = KernelInteriorPoint(self.kernel_interior), max(state.tol, self.kernel_interior_tol)
+            tol = max(state.tol, min(self.kernel_interior_tol, self.nearer * state.gap))
+            method = KernelInteriorPoint(self.kernel_interior)
             return Stage(method, predicted, None, tol=tol, from_inside=True)
         if not (self._has_root(state) and is_judged):
             return None
@@ -541,6 +549,10 @@ class Policy:
     def _on_root(self, state: State) -> Stage:
         root = InteriorPoint(kernel_root(state.on_matrix.gram), self.interior_point)
         return Stage(root, self._work_on_root(state), None, tol=self.root_tol, from_inside=True)
+
+    def _is_finely_split(self, state: State) -> bool:
+        """Tell whether splitting on a matrix has given up on a fine tolerance."""
+        return state.tol <= self.fine and state.has_run(Splitting.name) and self._is_large_lee(state)
 
     def _is_large_lee(self, state: State) -> bool:
         """Tell whether an interior point would be one on the matrix itself."""

@@ -42,3 +42,15 @@ def test_what_leads_away_is_taken_back():
     back = acceleration.following(state, state + 1e3 * np.linalg.norm(plain - before), one)
     np.testing.assert_array_equal(back, plain)
     np.testing.assert_array_equal(acceleration.following(back, step(back), one), step(back))
+
+
+def test_the_state_returned_may_be_changed_in_place():
+    """What it has been given is kept, and must not change with it."""
+    step, _ = contraction()
+    first, second, one = Acceleration(), Acceleration(), np.ones((12, 1))
+    state, other = np.zeros((12, 1)), np.zeros((12, 1))
+    for _ in range(6):
+        state = first.following(state, step(state), one)
+        before, other[:] = other.copy(), step(other)
+        other = second.following(before, other, one)
+        np.testing.assert_array_equal(other, state)

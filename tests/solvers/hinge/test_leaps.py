@@ -20,6 +20,8 @@ from tests.simulate import blobs
 
 EAGER = replace(SPLITTING, leaps=LeapSettings(share=1e9, finest=0.0))
 NEVER = replace(SPLITTING, leaps=LeapSettings(share=0.0))
+PLAIN = 10**9
+"""The stride of steps that never look ahead."""
 
 
 def problem_of(seed, n=120, k=4, C=100.0, *, fit_intercept=True, kind="plain"):
@@ -85,10 +87,12 @@ def test_with_leaps_the_solution_is_the_same_and_certified(fit_intercept, kind, 
 
 
 def test_leaps_save_steps():
+    """So they do of plain steps, as those that look ahead leave little to save on problems this small."""
     found = {"few": 0, "many": 0}
     for seed in (1, 2, 3, 6):
         for looks, tuning in zip(found, (EAGER, NEVER), strict=True):
-            solution = Splitting(tuning).solve(problem_of(seed, 300), Settings(1e-4))
+            plain = replace(tuning, stride=PLAIN)
+            solution = Splitting(plain).solve(problem_of(seed, 300), Settings(1e-4))
             assert solution.status is Status.SOLVED
             found[looks] += solution.n_iter
     assert found["few"] < 0.7 * found["many"]  # of one problem rounding decides
@@ -161,11 +165,19 @@ def test_leaps_start_from_a_point_of_the_decomposition():
 
 def test_the_steps_that_are_left_lie_between_two_laws():
     """A gap of 1/steps: a constant rate expects too few, the power just what it takes."""
-    looks = Looks(1.0)
-    assert looks.steps_if_slower(1e-3) == 0.0
+    looks, fewest = Looks(1.0), 30
+    assert looks.steps_if_slower(1e-3, fewest) == 0.0
     for steps in (30, 60, 120):
         constant = looks.steps_to_go(steps, 1.0 / steps, 1e-3)
-    assert constant < looks.steps_if_slower(1e-3) < 1000 - 120
-    assert looks.steps_if_slower(1.0) == 0.0
+    assert constant < looks.steps_if_slower(1e-3, fewest) < 1000 - 120
+    assert looks.steps_if_slower(1.0, fewest) == 0.0
     looks.steps_to_go(150, 1.0, 1e-3)
-    assert looks.steps_if_slower(1e-3) == np.inf
+    assert looks.steps_if_slower(1e-3, fewest) == np.inf
+
+
+def test_a_gap_that_stands_still_for_few_steps_says_nothing_of_those_left():
+    looks = Looks(1.0)
+    for steps, gap in ((40, 1e-2), (50, 1e-2)):
+        looks.steps_to_go(steps, gap, 1e-6)
+    assert looks.steps_if_slower(1e-6, 10) == np.inf
+    assert looks.steps_if_slower(1e-6, 40) == 0.0

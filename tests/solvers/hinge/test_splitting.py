@@ -290,6 +290,19 @@ def test_on_features_it_agrees_with_a_general_solver(C, fit_intercept, form):
     assert solution.certificate.primal == pytest.approx(optimum, rel=2e-5)
 
 
+def test_looks_ahead_save_steps_of_fine_tolerances():
+    """Once the free variables are found steps are linear, and the last few tell where they lead."""
+    found = []
+    for stride in (DEFAULTS.stride, 10**9):
+        solutions = [
+            Splitting(replace(DEFAULTS, stride=stride)).solve(problem_of(seed, 300, 4, 100.0), Settings(tol=1e-8))
+            for seed in range(4)
+        ]
+        assert stride > DEFAULTS.stride or all(each.status is Status.SOLVED for each in solutions)
+        found.append(sum(each.n_iter for each in solutions))
+    assert found[0] < 0.7 * found[1]
+
+
 def test_on_features_steps_are_those_on_their_matrix():
     problem = on_features(1, 80, 6, 5, 1.0)
     X = problem.gram.features

@@ -125,7 +125,7 @@ def test_no_example_leaves_twice():
 def test_stopped_on_a_part_the_point_is_certified_on_all(max_iter):
     problem = problem_of(2, 150, 4, 10.0)
     start = beginning(problem, np.arange(60))
-    solution = Splitting(PARTS).solve(problem, Settings(tol=1e-9, max_iter=max_iter), start=start)
+    solution = Splitting(PARTS).solve(problem, Settings(tol=1e-14, max_iter=max_iter), start=start)
     assert solution.status is Status.MAX_ITER
     measured = problem.certify(solution.point)
     assert solution.certificate.primal == pytest.approx(measured.primal, rel=1e-11)

@@ -50,7 +50,10 @@ class Acceleration:
         self._products = np.zeros((0, 0))
 
     def following(self, before: Array, after: Array, scale: Array) -> Array:
-        """Return the state to go on from, where a step led from one to another; residuals count by `scale`."""
+        """Return the state to go on from, where a step led from one to another; residuals count by `scale`.
+
+        What it is given is kept: the state returned, which is another array, may be changed in place.
+        """
         residual = (after - before) * scale
         size = float(np.linalg.norm(residual))
         if self._kept is not None and size > self.tuning.worse * self._kept[1]:
@@ -61,13 +64,13 @@ class Acceleration:
             self._remember(residual - self._last[0], after - self._last[1])
         self._last, self._kept = (residual, after), None
         if len(self._residuals) < self.tuning.fewest:
-            return after
+            return after.copy()
         right = np.array([np.vdot(change, residual) for change in self._residuals])
         matrix = self._products + self.tuning.ridge * np.trace(self._products) * np.eye(len(right))
         try:
             shares = np.linalg.solve(matrix, right)
         except np.linalg.LinAlgError:  # nothing has changed
-            return after
+            return after.copy()
         state = after.copy()
         for share, change in zip(shares, self._states, strict=True):
             state -= share * change

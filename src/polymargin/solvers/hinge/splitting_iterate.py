@@ -9,6 +9,7 @@ from polymargin.gram import FeatureGram, Gram, PartGram, as_dense
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes
 from polymargin.solvers.contract import Progress, Status
+from polymargin.solvers.hinge.acceleration import Acceleration
 from polymargin.solvers.hinge.faces import FaceSettings, minimised
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.intercept import central_intercept
@@ -49,6 +50,7 @@ class SplittingIterate:
         self.size, self.unit = size_of(problem), unit_of(problem.gram)
         self.rho, self.steps, self.changes = rho, 0, 0
         self.dual, self.least, self.highest = start.dual, np.inf, -np.inf
+        self.acceleration = Acceleration(tuning.acceleration)
         if t is None:
             scores = problem.gram.matmul(problem.model(start)) + start.intercept
             t = start.dual + self.losses.margins(scores) / rho
@@ -93,6 +95,7 @@ class SplittingIterate:
     def _begin(self, *, roughly: bool = False) -> None:
         """Find what the rest makes of the state with this rho."""
         n, k = self.t.shape
+        self.acceleration.forget()
         ones = np.ones((n if self.problem.fit_intercept else 0, 1))
         self.of_ones = np.ascontiguousarray(self.inverse.solved(ones)[:, 0]) if len(ones) else np.empty(0)
         self.columns = Columns(n, k - 1, np.float32)
@@ -121,17 +124,26 @@ class SplittingIterate:
         return True
 
     def advance(self, steps: int, progress: Progress) -> bool:
-        """Take steps; False if a limit was met."""
+        """Take steps, and on a matrix look ahead now and then; False if a limit was met.
+
+        On features most directions of the dual are flat: on long stretches the steps are all alike, and what they
+        change by tells nothing of where they lead.
+        """
         shift, tuning, columns = self.losses.offset / self.rho, self.tuning, self.columns
-        t, upper, v, x, mean = self.t, self.upper, self.v, self.x, self.mean
-        operations = tuning.operations(self.size, 1.0)
-        for _ in range(steps):
+        upper, v, x, mean = self.upper, self.v, self.x, self.mean
+        operations, ahead = tuning.operations(self.size, 1.0), tuning.operations_to_look_ahead(self.size)
+        before = self.t.copy()
+        for step in range(1, steps + 1):
             if progress.out_of_time():
                 return False
             progress.count_all(operations)
-            reflect(t, upper, v, mean, columns.right, columns.panel)
+            reflect(self.t, upper, v, mean, columns.right, columns.panel)
             self.inverse.apply(columns)
-            relax(t, x, upper, mean, columns.answer, self.of_ones, self.rho, shift, tuning.relaxation)
+            relax(self.t, x, upper, mean, columns.answer, self.of_ones, self.rho, shift, tuning.relaxation)
+            if self.size.p is None and step % tuning.stride == 0:
+                progress.count_all(ahead)
+                self.t = self.acceleration.following(before, self.t, np.ones(()))
+                before = self.t.copy()
         self.steps += steps
         return True
 
@@ -189,6 +201,7 @@ class SplittingIterate:
     def leap(self, progress: Progress, faces: FaceSettings) -> bool:
         """Go to the state that the solution of the face tells; False where there is none, or no time for it."""
         reference, face, problem = np.clip(self.t, 0.0, self.upper), self.free(), self.problem
+        self.acceleration.forget()
         R = problem.coefficients(reference)
         H, moves = problem.gram.matmul(R), self.losses.moves(reference, face)
         unchanged = np.zeros_like(R)

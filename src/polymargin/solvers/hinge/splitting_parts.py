@@ -37,12 +37,17 @@ class Looks:
         rate = np.log(before / gap) / (steps - first)
         return float(np.log(gap / tol) / rate) if rate > 0.0 else np.inf
 
-    def steps_if_slower(self, tol: float) -> float:
+    def steps_if_slower(self, tol: float, fewest: int) -> float:
         """Return how many steps are left where the rate falls, as it does until the free variables are found.
 
-        Between a constant rate and a power of the steps, the geometric mean; none while nothing is known.
+        Between a constant rate and a power of the steps, the geometric mean; none while nothing is known, as the
+        gap may stand still for less than the `fewest` steps.
         """
-        (first, before), (steps, gap) = self.found[(len(self.found) - 1) // 2], self.found[-1]
+        steps, gap = self.found[-1]
+        at = (len(self.found) - 1) // 2
+        while at > 0 and steps - self.found[at][0] < fewest:
+            at -= 1
+        first, before = self.found[at]
         if not 0 < first < steps:
             return 0.0
         if not before > gap:
@@ -140,9 +145,12 @@ class Parts:
         """Leap where that is expected to take less than the steps to come."""
         if self.size.p is not None or self.is_due:
             return
-        to_come = self.tuning.operations_of_steps(self.iterate.size, self.looks.steps_if_slower(self.part_tol))
+        to_come = self.tuning.operations_of_steps(self.iterate.size, self._steps_if_slower(self.part_tol))
         if self.leaps.pay(self.iterate, self.gap, self.part_tol, sum(map(RATES.work, to_come))):
             self._seen(*self.leaps.take(self.iterate, self.gap, self.progress, self.part_tol))
+
+    def _steps_if_slower(self, tol: float) -> float:
+        return self.looks.steps_if_slower(tol, self.tuning.most_steps)
 
     def go_on(self) -> bool:
         """Prepare the next steps, on other examples where the part is to change; False without time."""
@@ -182,7 +190,7 @@ class Parts:
         active = int(self._kept().sum())
         if not 0 < active <= tuning.fewer * size.n:
             return False
-        to_go = min(max(self.to_go, self.looks.steps_if_slower(self._last_tol)), float(tuning.max_steps))
+        to_go = min(max(self.to_go, self._steps_if_slower(self._last_tol)), float(tuning.max_steps))
         smaller = SplitSize(active, size.k)
         saved = RATES.work(tuning.operations(size, to_go)) - RATES.work(tuning.operations(smaller, to_go))
         paid = (tuning.operations_to_factorise(smaller), tuning.operations_to_look(self.size))

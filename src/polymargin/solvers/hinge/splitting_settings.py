@@ -7,6 +7,8 @@ import numpy as np
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem
 from polymargin.solvers.effort import Operations
+from polymargin.solvers.hinge.acceleration import DEFAULTS as ACCELERATION
+from polymargin.solvers.hinge.acceleration import AccelerationSettings
 from polymargin.solvers.hinge.inverses import DEFAULTS as INVERSES
 from polymargin.solvers.hinge.inverses import InverseSettings
 from polymargin.solvers.hinge.leaps import DEFAULTS as LEAPS
@@ -52,7 +54,9 @@ class SplittingSettings:
     fewer, believed : part of the examples that steps are taken on, to which those with variables above zero must
         have fallen for the others to be left out, and the gap from which on this is believed.
     most_share : part of all examples beyond which all are taken.
-    inverse : of the inverse.
+    stride : steps between two looks ahead at where they lead.
+    acceleration_cost : entries per class and example that are visited for a look ahead.
+    inverse, acceleration : of the inverse, and of looks ahead.
     leaps : of Newton's method on the faces that the state tells, on the matrix.
     """
 
@@ -102,7 +106,10 @@ class SplittingSettings:
     fewer: float = 0.85
     believed: float = 0.05
     most_share: float = 0.85
+    stride: int = 5
+    acceleration_cost: float = 6.0
     inverse: InverseSettings = INVERSES
+    acceleration: AccelerationSettings = ACCELERATION
     leaps: LeapSettings = LEAPS
 
     def rho_of(self, ratio: float) -> float:
@@ -113,6 +120,10 @@ class SplittingSettings:
         """Return the operations of so many steps; the factorisation counts as none of them."""
         loops = 0.0 if size.p is None else self.step_entries * size.n * size.k
         return {"product": steps * size.entries * size.k, "sweep": steps * loops, "call": steps * self.step_calls}
+
+    def operations_to_look_ahead(self, size: "SplitSize") -> Operations:
+        """Return the operations of a look ahead."""
+        return {"entry": self.acceleration_cost * size.n * size.k}
 
     def operations_of_steps(self, size: "SplitSize", steps: float) -> list[Operations]:
         """Return the operations of so many steps and of the certificates between them."""
