@@ -9,8 +9,9 @@ at the rate G_ic - G_id. Let ``weight[d, c]`` be the lowest such rate over all r
     with an intercept     iff no cycle of classes has a negative sum of weights,
     without an intercept  iff no row has a move of negative rate (a violation is then minus that rate).
 
-The steps are *exchanges*, cycles of two classes turned by two rows (sequential minimal optimisation on a pair of
-classes, the partner chosen for the largest gain), and, where exchanges are exhausted, the cycle of lowest mean
+The steps are *exchanges*, cycles of two classes turned by two rows, of which a pair of classes takes many at a
+visit, on the rows that matter there alone (see `exchanges`); all others learn of them afterwards, once for every
+row that has moved, however often it was its turn. Where exchanges are exhausted, the cycle of lowest mean
 weight (see `cycles`), which may need as many rows as there are classes. A *violation* is minus twice the mean
 weight of a cycle: for an exchange, its slope.
 
@@ -27,11 +28,13 @@ import numpy as np
 from libc.math cimport fabs
 
 from polymargin._native.cycles cimport CycleSearch
+from polymargin._native.exchanges cimport Exchanges
 
 cdef double WALL = 1e300
 cdef double OPEN = 1e299  # what lies below is a number, what lies above is a wall
 cdef double SNAP = 1e-15
-cdef Py_ssize_t TURNS = 5
+cdef Py_ssize_t TURNS = 5      # that a row takes by itself at a visit, at most
+cdef Py_ssize_t LONG = 3       # exchanges of a pair of classes at a visit, at most, times the rows that matter
 cdef double WORTHWHILE = 0.3
 cdef Py_ssize_t AT_ONCE = 6  # rows in their order that take as long as one that has to be looked up
 cdef enum:
@@ -40,6 +43,10 @@ cdef enum:
 
 cdef extern from "vectors.h" nogil:
     double lowest_rate(const double* up, const double* down, ptrdiff_t m)
+    ptrdiff_t rows_below(const double* up, const double* down, const double* up_other, const double* down_other,
+                         ptrdiff_t m, double forth, double back, int* rows)
+    void shift_rows(double* up, double* down, double* up_other, double* down_other, const double* change, ptrdiff_t m,
+                    double* fallen, double* risen)
     void exchange_rows(double* up, double* down, double step, const double* one, const double* other, ptrdiff_t m,
                        double* fallen, double* risen)
 
@@ -104,6 +111,8 @@ cdef class RelativeWorkingSet:
     coefficients : (k, m) R, changed in place.
     gradient : (k, m) G at the start.
     intercept : whether the class sums are held.
+    room : entries of the kernel matrix that are laid together for the exchanges of a pair of classes: what lies
+        near while steps go over it again and again.
     """
 
     cdef const double[:, ::1] kernel
@@ -123,14 +132,16 @@ cdef class RelativeWorkingSet:
     cdef Py_ssize_t now
     cdef Py_ssize_t[:, ::1] mover
     cdef Looks search
+    cdef Exchanges pair
+    cdef double[::1] change  # of a class's gradient, for all rows
     cdef Py_ssize_t m, k
     cdef bint intercept
     cdef double floor
-    cdef readonly double most_negative_curvature
-    cdef readonly double visits  # entries that the loops went over
+    cdef double lowest_bend, visits
 
     def __init__(self, const double[:, ::1] kernel, const double[:, ::1] lower, const double[:, ::1] upper,
-                 double[:, ::1] coefficients, const double[:, ::1] gradient, bint intercept):
+                 double[:, ::1] coefficients, const double[:, ::1] gradient, bint intercept,
+                 Py_ssize_t room=2**19):
         self.kernel, self.lower, self.upper = kernel, lower, upper
         self.coefficients = coefficients
         self.intercept = intercept
@@ -150,7 +161,18 @@ cdef class RelativeWorkingSet:
         self.n_open = np.zeros(self.k, dtype=np.intp)
         self.list_open_rows()
         self.floor = 1e-12 * max(1e-300, np.max(np.abs(self.diagonal)))
-        self.most_negative_curvature = self.visits = 0.0
+        self.pair, self.change = Exchanges(kernel, self.floor, room), np.empty(self.m)
+        self.lowest_bend = self.visits = 0.0
+
+    @property
+    def most_negative_curvature(self):
+        """The lowest curvature that steps have met."""
+        return min(self.lowest_bend, self.pair.most_negative_curvature)
+
+    @property
+    def entries(self):
+        """Entries that the loops went over."""
+        return self.visits + self.pair.visits
 
     def improve(self, double reduction, Py_ssize_t max_steps):
         """Take steps until the violation has fallen by the factor `reduction`; return their number."""
@@ -175,24 +197,18 @@ cdef class RelativeWorkingSet:
         return steps
 
     cdef double sweep_pairs(self, double threshold, Py_ssize_t max_steps, Py_ssize_t *steps) noexcept nogil:
-        """Visit every pair of classes for a few exchanges; return the largest violation met on arrival."""
+        """Visit every pair of classes for exchanges; return the largest violation met on arrival."""
         cdef double violation, worst = 0.0
-        cdef Py_ssize_t c, d, turn
+        cdef Py_ssize_t c, d
         for c in range(self.k):
             self.visits += c
             for d in range(c):
                 violation = self.fallen[c] + self.risen[c] + self.fallen[d] + self.risen[d] - self.both[c, d]
                 if violation <= threshold and violation <= worst:  # no less than it is
                     continue
-                for turn in range(TURNS):
-                    if steps[0] >= max_steps:
-                        return worst
-                    violation = self.exchange(c, d, threshold)
-                    if turn == 0:
-                        worst = max(worst, violation)
-                    if violation <= threshold:
-                        break
-                    steps[0] += 1
+                if steps[0] >= max_steps:
+                    return worst
+                worst = max(worst, self.exchange(c, d, threshold, max_steps - steps[0], steps))
         return worst
 
     cdef double sweep_rows(self, double threshold, Py_ssize_t max_steps, Py_ssize_t *steps) noexcept nogil:
@@ -211,42 +227,56 @@ cdef class RelativeWorkingSet:
                 steps[0] += 1
         return worst
 
-    cdef double exchange(self, Py_ssize_t c, Py_ssize_t d, double threshold) noexcept nogil:
-        """Let the row of the best move from d to c exchange with another; return the violation of the pair."""
-        cdef const double *from_c = &self.down[c, 0]
-        cdef const double *to_d = &self.up[d, 0]
-        cdef const double *row_i
-        cdef double forth, back, slope, curvature, gain, step, best = 0.0, best_curvature = 1.0
-        cdef Py_ssize_t r, s, i, j
+    cdef double exchange(self, Py_ssize_t c, Py_ssize_t d, double threshold, Py_ssize_t most,
+                         Py_ssize_t *steps) noexcept nogil:
+        """Let rows exchange weight between two classes; return the violation of the pair on arrival."""
+        cdef double violation
         self.look(d, c)
         self.look(c, d)
-        forth, back = self.weight[d, c], self.weight[c, d]
         self.visits += 1.0
-        if forth > OPEN or back > OPEN:
+        if self.weight[d, c] > OPEN or self.weight[c, d] > OPEN:
             return 0.0
-        if -(forth + back) <= threshold:
-            return -(forth + back)
-        i, j = self.ask(d, c), self.ask(c, d)
-        row_i = &self.kernel[i, 0]
-        for s in range(self.n_open[d]):
-            r = self.open_rows[d, s]
-            slope = from_c[r] - to_d[r] - forth
-            if slope > 0.0:
-                curvature = max(self.diagonal[i] + self.diagonal[r] - 2.0 * row_i[r], self.floor)
-                gain = slope * slope
-                if gain * best_curvature > best * curvature:
-                    best, best_curvature, j = gain, curvature, r
-        curvature = self.bend(i, j)
-        step = (from_c[j] - to_d[j] - forth) / (2.0 * curvature)
-        step = min(min(step, self.room(c, d, i)), self.room(d, c, j))
-        self.add(c, i, j, step)
-        self.add(d, j, i, step)
-        self.place(c, i, step)
-        self.place(d, i, -step)
-        self.place(c, j, -step)
-        self.place(d, j, step)
+        violation = -(self.weight[d, c] + self.weight[c, d])
+        if violation > threshold:
+            self.choose_rows(c, d)
+            steps[0] += self.pair.take(threshold, min(most, LONG * self.pair.size))
+            self.take_over(c, d)
+        return violation
+
+    cdef void choose_rows(self, Py_ssize_t c, Py_ssize_t d) noexcept nogil:
+        """Write down the rows that move from d to c, or back, at a rate below zero with another one's."""
+        cdef Py_ssize_t s, r
+        cdef double rate
+        self.pair.size = rows_below(&self.up[c, 0], &self.down[d, 0], &self.up[d, 0], &self.down[c, 0], self.m,
+                                    -self.weight[c, d], -self.weight[d, c], &self.pair.rows[0])
+        self.visits += 2.0 * self.m
+        for s in range(self.pair.size):
+            r = self.pair.rows[s]
+            self.pair.own[s] = self.diagonal[r]
+            self.pair.most_forth[s], self.pair.most_back[s] = self.room(c, d, r), -self.room(d, c, r)
+            rate = self.up[c, r] - self.down[d, r]
+            self.pair.forth[s] = rate if rate < OPEN else WALL
+            rate = self.down[c, r] - self.up[d, r]
+            self.pair.back[s] = rate if rate > -OPEN else -WALL
+
+    cdef void take_over(self, Py_ssize_t c, Py_ssize_t d) noexcept nogil:
+        """Bring gradients and coefficients to where the rows of the pair have moved."""
+        cdef Py_ssize_t s
+        cdef double fallen, risen
+        self.pair.change_of_rates(&self.change[0])
+        self.touch(c)
+        self.touch(d)
+        shift_rows(&self.up[c, 0], &self.down[c, 0], &self.up[d, 0], &self.down[d, 0], &self.change[0], self.m,
+                   &fallen, &risen)
+        self.fallen[c] += fallen
+        self.risen[c] += risen
+        self.fallen[d] += risen
+        self.risen[d] += fallen
         self.visits += 4.0 * self.m
-        return -(forth + back)
+        for s in range(self.pair.size):
+            if self.pair.moved[s] != 0.0:
+                self.place(c, self.pair.rows[s], self.pair.moved[s])
+                self.place(d, self.pair.rows[s], -self.pair.moved[s])
 
     cdef void list_open_rows(self) noexcept nogil:
         """Write down which rows may grow in which class."""
@@ -339,7 +369,7 @@ cdef class RelativeWorkingSet:
         violation = self.down[worst, i] - self.up[best, i]
         if violation <= threshold:
             return violation
-        self.most_negative_curvature = min(self.most_negative_curvature, self.diagonal[i])
+        self.lowest_bend = min(self.lowest_bend, self.diagonal[i])
         step = violation / (2.0 * max(self.diagonal[i], self.floor))
         step = min(step, self.room(best, worst, i))
         self.touch(best)
@@ -362,7 +392,7 @@ cdef class RelativeWorkingSet:
     cdef double bend(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         """Curvature of a class whose rows i and j exchange weight."""
         cdef double curvature = self.diagonal[i] + self.diagonal[j] - 2.0 * self.kernel[i, j]
-        self.most_negative_curvature = min(self.most_negative_curvature, curvature)
+        self.lowest_bend = min(self.lowest_bend, curvature)
         return max(curvature, self.floor)
 
     cdef double room(self, Py_ssize_t c, Py_ssize_t d, Py_ssize_t r) noexcept nogil:

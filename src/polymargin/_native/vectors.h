@@ -255,6 +255,100 @@ static void exchange_rows(double *restrict up, double *restrict down, double ste
     *risen = high;
 }
 
+/* The rows that move from one class to another at a rate of no more than `forth`, or back of no more than `back`: few
+ * in most stretches, so that these are looked at as a whole first. One more than the rows are has its place. */
+POLYMARGIN_CLONES
+static ptrdiff_t rows_below(const double *restrict up, const double *restrict down, const double *restrict up_other,
+                            const double *restrict down_other, ptrdiff_t m, double forth, double back,
+                            int *restrict rows) {
+    ptrdiff_t count = 0;
+    double above[16];
+    for (ptrdiff_t first = 0; first < m; first += 16) {
+        ptrdiff_t size = first + 16 < m ? 16 : m - first;
+        double least = 1e300;
+        for (ptrdiff_t s = 0; s < size; s++) {
+            double one = up[first + s] - down[first + s] - forth;
+            double other = up_other[first + s] - down_other[first + s] - back;
+            above[s] = one < other ? one : other;
+            least = above[s] < least ? above[s] : least;
+        }
+        if (least > 0.0) continue;
+        for (ptrdiff_t s = 0; s < size; s++) {
+            rows[count] = (int)(first + s);
+            count += above[s] <= 0.0;
+        }
+    }
+    return count;
+}
+
+/* Some entries of a row. */
+POLYMARGIN_CLONES
+static void pick(double *restrict out, const double *restrict row, const int *restrict places, ptrdiff_t q) {
+    for (ptrdiff_t s = 0; s < q; s++) out[s] = row[places[s]];
+}
+
+/* Where the lowest of some rates is, and how low; the stretch that it lies in is found first. */
+POLYMARGIN_CLONES
+static ptrdiff_t lowest_place(const double *restrict rate, ptrdiff_t q, double *low) {
+    double lowest = 1e300;
+    ptrdiff_t from = 0, place;
+    for (ptrdiff_t first = 0; first < q; first += 64) {
+        ptrdiff_t end = first + 64 < q ? first + 64 : q;
+        double least = 1e300;
+        for (ptrdiff_t s = first; s < end; s++) least = rate[s] < least ? rate[s] : least;
+        if (least < lowest) lowest = least, from = first;
+    }
+    *low = lowest;
+    for (place = from; place < q && rate[place] != lowest; place++) {}
+    return place;
+}
+
+/* The place of the largest (rate - low)^2 / curvature among the rates that are above `low` by more than a threshold;
+ * below zero where none is. */
+POLYMARGIN_CLONES
+static ptrdiff_t best_partner(const double *restrict rate, double low, double k_ii, const double *restrict diagonal,
+                              const double *restrict row, double floor, double threshold, ptrdiff_t q) {
+    double best = 0.0, gain[64];
+    ptrdiff_t place = -1;
+    for (ptrdiff_t first = 0; first < q; first += 64) {
+        ptrdiff_t size = first + 64 < q ? 64 : q - first;
+        double most = 0.0;
+        for (ptrdiff_t s = 0; s < size; s++) {
+            double slope = rate[first + s] - low;
+            double curvature = k_ii + diagonal[first + s] - 2.0 * row[first + s];
+            curvature = curvature > floor ? curvature : floor;
+            slope = slope > threshold ? slope : 0.0;
+            gain[s] = slope * slope / curvature;
+            most = gain[s] > most ? gain[s] : most;
+        }
+        if (most > best) {
+            best = most;
+            place = first;
+            while (gain[place - first] != most) place++;
+        }
+    }
+    return place;
+}
+
+/* A change of the gradient of one class, and of another the other way; how far it goes down at most, and up. */
+POLYMARGIN_CLONES
+static void shift_rows(double *restrict up, double *restrict down, double *restrict up_other,
+                       double *restrict down_other, const double *restrict change, ptrdiff_t m, double *fallen,
+                       double *risen) {
+    double low = 0.0, high = 0.0;
+    for (ptrdiff_t r = 0; r < m; r++) {
+        double by = change[r];
+        low = by < low ? by : low;
+        high = by > high ? by : high;
+        up[r] += by;
+        down[r] += by;
+        up_other[r] -= by;
+        down_other[r] -= by;
+    }
+    *fallen = -low;
+    *risen = high;
+}
+
 /* Distances by way of a class that is `first` away, where that is shorter than before. */
 POLYMARGIN_CLONES
 static void shorten(double *restrict distance, const double *restrict rest, double first, ptrdiff_t k) {

@@ -45,7 +45,8 @@ class DecompositionSettings:
         in memory, and where its rows are computed in single precision.
     rounds_without_rise, rounds_without_gain, gain : rounds after which the dual that does not rise, and the gap
         that does not fall by the factor `gain`, are taken to be as good as rounding lets them be.
-    step_cost : operations of a compiled loop per entry that it goes over.
+    step_cost : operations of a compiled loop per entry that it goes over, for losses that see single scores and for
+        others, whose entries lie nearer.
     update_cost : operations of a product per class, example and changed example; products this thin are slow.
     round_cost : entries visited in a round, per class and example.
     round_calls : calls in a round.
@@ -53,8 +54,8 @@ class DecompositionSettings:
 
     working_set: int = 1024
     reduction: float = 0.1
-    steps_per_example: tuple[int, int] = (4, 10)
-    burst: int = 2**25
+    steps_per_example: tuple[int, int] = (4, 20)
+    burst: int = 2**26
     extremes: float = 0.125
     active_rows: tuple[int, int] = (200, 4000)
     active_share: float = 0.8
@@ -65,7 +66,7 @@ class DecompositionSettings:
     updates_right_to: tuple[float, float] = (1e-9, 1e-4)
     rounds_without_rise: int = 20
     rounds_without_gain: int = 300
-    step_cost: float = 0.7
+    step_cost: tuple[float, float] = (0.7, 0.35)
     update_cost: float = 5.0
     round_cost: float = 2.4
     round_calls: int = 300
@@ -202,7 +203,8 @@ class _Rounds(KernelPoint):
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""
         local, tuning = self.losses.restricted(rows), self.tuning
         K, old = self._kernel_of(rows), self.dual[rows]
-        steps = tuning.steps_per_example[0 if local.sees_single_scores else 1]
+        kind = 0 if local.sees_single_scores else 1
+        steps = tuning.steps_per_example[kind]
         max_steps = max(1, min(steps * len(rows), tuning.burst // len(rows)))
         new, visits = self.loop.improve(
             rows, K, old, self.H[rows], Burst(tuning.reduction, max_steps, tuning.negative_curvature)
@@ -215,7 +217,7 @@ class _Rounds(KernelPoint):
         if self.problem.fit_intercept:
             self.intercept = central_intercept(self.losses, self.dual, self.H, guess=self.intercept)
         self.exact = False
-        self.progress.count("sweep", tuning.step_cost * visits)
+        self.progress.count("sweep", tuning.step_cost[kind] * visits)
         self.progress.count("product", tuning.update_cost * self.H.size * len(moved))
         self.progress.count("entry", tuning.round_cost * self.H.size)
         self.progress.count("call", tuning.round_calls)

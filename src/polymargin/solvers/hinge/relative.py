@@ -46,4 +46,4 @@ class RelativeLoop:
         loop = RelativeWorkingSet(K, lower, upper, R, gradient, self.problem.fit_intercept)
         loop.improve(burst.reduction, burst.max_steps)
         check_curvature(loop.most_negative_curvature, K, burst.negative_curvature)
-        return losses.dual_of(R.T), loop.visits
+        return losses.dual_of(R.T), loop.entries
