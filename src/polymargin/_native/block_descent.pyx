@@ -27,6 +27,8 @@ from cython cimport floating
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint64_t
 
+from polymargin._native.sparse_rows cimport change_by_row, index, score_row
+
 cdef extern from "vectors.h" nogil:
     void fetch(const void *start, ptrdiff_t bytes)
     double threshold_near(const double *target, const double *alpha, double weight, int k)
@@ -49,30 +51,8 @@ cdef extern from "vectors.h" nogil:
 cdef extern from "splitmix.h" nogil:
     uint64_t next_random(uint64_t *state)
 
-cdef extern from "sparse_rows.h" nogil:
-    void score_doubles(const double* values, const int* columns, ptrdiff_t entries, const double* W,
-                       ptrdiff_t width, double* out)
-    void change_doubles(const double* values, const int* columns, ptrdiff_t entries, double* W,
-                        ptrdiff_t width, const double* change)
-    void score_doubles_far(const double* values, const long long* columns, ptrdiff_t entries, const double* W,
-                           ptrdiff_t width, double* out)
-    void change_doubles_far(const double* values, const long long* columns, ptrdiff_t entries, double* W,
-                            ptrdiff_t width, const double* change)
-    void score_floats(const float* values, const int* columns, ptrdiff_t entries, const double* W,
-                      ptrdiff_t width, double* out)
-    void change_floats(const float* values, const int* columns, ptrdiff_t entries, double* W,
-                       ptrdiff_t width, const double* change)
-    void score_floats_far(const float* values, const long long* columns, ptrdiff_t entries, const double* W,
-                          ptrdiff_t width, double* out)
-    void change_floats_far(const float* values, const long long* columns, ptrdiff_t entries, double* W,
-                           ptrdiff_t width, const double* change)
-
 cdef enum:
     LONGEST_REST = 16
-
-ctypedef fused index:
-    int
-    long long
 
 
 cdef struct Rules:
@@ -207,35 +187,6 @@ def sweep_dense(
     return added
 
 
-cdef inline void _score(
-    const floating* values, const index* columns, Py_ssize_t entries, const double* W, Py_ssize_t width, double* f
-) noexcept nogil:
-    """Add the product of a sparse row with W to f."""
-    if floating is double and index is int:
-        score_doubles(values, columns, entries, W, width, f)
-    elif floating is float and index is int:
-        score_floats(values, columns, entries, W, width, f)
-    elif floating is double:
-        score_doubles_far(values, columns, entries, W, width, f)
-    else:
-        score_floats_far(values, columns, entries, W, width, f)
-
-
-cdef inline void _change(
-    const floating* values, const index* columns, Py_ssize_t entries, double* W, Py_ssize_t width,
-    const double* change
-) noexcept nogil:
-    """Add the products of a sparse row's entries with the change to its rows of W."""
-    if floating is double and index is int:
-        change_doubles(values, columns, entries, W, width, change)
-    elif floating is float and index is int:
-        change_floats(values, columns, entries, W, width, change)
-    elif floating is double:
-        change_doubles_far(values, columns, entries, W, width, change)
-    else:
-        change_floats_far(values, columns, entries, W, width, change)
-
-
 def sweep_sparse(
     const floating[::1] values, const index[::1] columns, const index[::1] starts, const double[::1] squares,
     const int[::1] order, const int[::1] example, const int[::1] label, const double[:, ::1] bound, double offset,
@@ -270,7 +221,7 @@ def sweep_sparse(
                 f[j] = shift[j]
             first, number = starts[i], starts[i + 1] - starts[i]
             if number > 0:
-                _score(&values[first], &columns[first], number, &W[0, 0], width, f)
+                score_row(&values[first], &columns[first], number, &W[0, 0], width, f)
             if centred:
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
@@ -280,7 +231,7 @@ def sweep_sparse(
                 continue
             added += k
             if number > 0:
-                _change(&values[first], &columns[first], number, &W[0, 0], width, change)
+                change_by_row(&values[first], &columns[first], number, &W[0, 0], width, change)
             for j in range(k):
                 shift[j] += tau * change[j]
     return added

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin._native.block_descent import shuffle_awake, sweep_dense, sweep_sparse
-from polymargin.gram import FeatureGram, as_features
+from polymargin.gram import FeatureGram, as_features, compressed_parts, padded, padded_width, transposed_times
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
@@ -274,7 +274,7 @@ class _Descent:
         self.loss, self.slack = np.zeros(blocks), np.zeros(blocks)
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
         self.order = np.empty(blocks, dtype=np.int32)
-        self.scratch = np.zeros((3, _width(losses.n_classes)))
+        self.scratch = np.zeros((3, padded_width(losses.n_classes)))
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
         self.work_per_visit = RATES.work(operations_of_visit(gram.features, losses, tuning))
@@ -336,19 +336,10 @@ class _Descent:
 
 def _bind_features(features: Any, R: NDArray[np.float64]) -> tuple[Any, tuple, NDArray[np.float64]]:
     """Return the sweep for this storage, its first arguments, and W in the layout that it wants."""
-    W = np.asarray(features.T @ R, dtype=np.float64) if R.any() else np.zeros((features.shape[1], R.shape[1]))
+    W = transposed_times(features, R) if R.any() else np.zeros((features.shape[1], R.shape[1]))
     if sparse.issparse(features):
-        kind = np.int64 if features.indices.dtype == np.int64 else np.int32
-        arrays = features.data, features.indices.astype(kind, copy=False), features.indptr.astype(kind, copy=False)
-        padded = np.zeros((len(W), _width(W.shape[1])))
-        padded[:, : W.shape[1]] = W
-        return sweep_sparse, arrays, padded
+        return sweep_sparse, compressed_parts(features), padded(W)
     return sweep_dense, (np.ascontiguousarray(features),), np.ascontiguousarray(W.T)
-
-
-def _width(k: int) -> int:
-    """Return the columns of whole registers of four numbers that k columns take."""
-    return 4 * -(-k // 4)
 
 
 def _tables(losses: Losses) -> tuple:
