@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import brentq
 
-from polymargin._native.block_descent import shuffle_awake, sweep_dense, sweep_sparse
+from polymargin._native.block_descent import move_multipliers, shuffle_awake, sweep_dense, sweep_sparse, totals
 from polymargin._native.proximal import proximal_step
 from polymargin.problems.hinge import crammer_singer, lee_lin_wahba, weston_watkins
 from tests.simulate import blobs, random_costs
@@ -199,3 +199,24 @@ def test_blocks_that_are_awake_are_shuffled(n):
     shuffle_awake(wake, 2, state, order)
     assert sorted(order[:number]) == sorted(before[:number])
     assert n < 50 or not np.array_equal(order, before)
+
+
+@pytest.mark.parametrize(("p", "k"), [(1, 2), (7, 3), (33, 8), (0, 4)])
+def test_totals(p, k):
+    rng = np.random.default_rng(p)
+    W, loss, slack = rng.normal(size=(p, k)), rng.random(13), rng.random(13)
+    centred = W - W.mean(axis=1, keepdims=True)
+    expected = np.square(centred).sum(), loss.sum(), slack.sum()
+    padded = np.zeros((p, 4 * -(-k // 4)))
+    padded[:, :k] = W
+    for table, by_class in ((W.T.copy(), True), (padded, False)):
+        assert totals(table, by_class, k, loss, slack, np.empty(p)) == pytest.approx(expected, rel=1e-13)
+
+
+def test_multipliers_move_to_the_shift_and_the_shift_as_far_beyond():
+    rng = np.random.default_rng(0)
+    multipliers, shift = rng.normal(size=5), rng.normal(size=5)
+    before, centred = multipliers.copy(), shift - shift.mean()
+    move_multipliers(multipliers, shift)
+    np.testing.assert_allclose(multipliers, centred, atol=1e-15)
+    np.testing.assert_allclose(shift, centred + (centred - before), atol=1e-15)

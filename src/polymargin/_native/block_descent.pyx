@@ -45,6 +45,9 @@ cdef extern from "vectors.h" nogil:
     double total_change(const double *target, const double *upper, double before, double coupling, int k)
     void aim_of_box(double start, double rate, const double *f, const double *u, const double *upper,
                     double *target, double *loss, double *slack, double *before, int k)
+    double inner(const double *a, const double *b, ptrdiff_t m)
+    double sum_of(const double *values, ptrdiff_t m)
+    void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
     double move_to_aim(double shift, const double *target, const double *upper, double *u, double *change,
                        double *size, int k)
 
@@ -139,6 +142,42 @@ def shuffle_awake(const int[::1] wake, int epoch, uint64_t[::1] state, int[::1] 
             order[place] = p
             number += 1
     return number
+
+
+def totals(const double[:, ::1] W, bint by_class, int k, const double[::1] loss, const double[::1] slack,
+           double[::1] common):
+    """Return ``||W||^2`` without what the k classes have in common, and the sums of `loss` and of `slack`.
+
+    W has one row per class, or one per feature; `common` (features,) takes their sums over classes.
+    """
+    cdef Py_ssize_t n_features = common.shape[0], j, c
+    cdef double squared = 0.0, lost, missed
+    with nogil:
+        if n_features > 0:
+            if by_class:
+                common[:] = 0.0
+                for c in range(k):
+                    accumulate(&common[0], 1.0, &W[c, 0], n_features)
+            else:
+                for j in range(n_features):
+                    common[j] = sum_of(&W[j, 0], W.shape[1])
+            squared = inner(&W[0, 0], &W[0, 0], W.shape[0] * W.shape[1])
+            squared -= inner(&common[0], &common[0], n_features) / k
+        lost, missed = sum_of(&loss[0], loss.shape[0]), sum_of(&slack[0], slack.shape[0])
+    return squared, lost, missed
+
+
+def move_multipliers(double[::1] multipliers, double[::1] shift):
+    """Make the multipliers the shift that scores have, without its mean, and take the shift as far beyond."""
+    cdef Py_ssize_t j
+    cdef double mean = 0.0, value
+    for j in range(shift.shape[0]):
+        mean += shift[j]
+    mean /= shift.shape[0]
+    for j in range(shift.shape[0]):
+        value = shift[j] - mean
+        shift[j] = 2.0 * value - multipliers[j]
+        multipliers[j] = value
 
 
 def sweep_dense(
