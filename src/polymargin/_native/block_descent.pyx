@@ -18,7 +18,7 @@ coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the co
 Every sweep visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
 visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
 `wake` (the epoch in which to visit it again: blocks that rest at a vertex, or whose part in the gap is below
-`negligible`, are seen more and more rarely).
+`negligible`, are seen more and more rarely; those with a large part in it are seen several times in an epoch).
 W has one row per class in `sweep_dense`, one per feature in `sweep_sparse`. With `centred` its classes carry a
 common term, which is taken off the scores instead (so that a step touches only the classes whose u changed).
 """
@@ -118,29 +118,46 @@ cdef inline void _centre(double* f, int k) noexcept nogil:
 
 
 cdef inline void _rest(bint counts, int epoch, int* calm, int* wake) noexcept nogil:
-    """A block that does not count, time after time, rests for 1, 3, 7, ... epochs."""
+    """A block that does not count, time after time, rests for 1, 3, 7, ... epochs.
+
+    What it has left to do after a visit in the same epoch is no reason to rest.
+    """
     if counts:
         calm[0] = 1
+    elif wake[0] > epoch:
+        return
     elif calm[0] < LONGEST_REST:
         calm[0] *= 2
     wake[0] = epoch + calm[0]
 
 
-def shuffle_awake(const int[::1] wake, int epoch, uint64_t[::1] state, int[::1] order):
-    """Write the blocks that are to be visited in an epoch to `order`, shuffled, and return their number.
+def shuffle_awake(const int[::1] wake, int epoch, const double[::1] slack, double share, int most,
+                  int between, uint64_t[::1] state, int[::1] order):
+    """Write the blocks that are to be visited in an epoch to `order`, shuffled, and return how many visits that is.
 
-    `state` (1,) is that of the random numbers. Every block takes a place up to the end, whose block goes there.
+    A block is visited as often as its slack is whole multiples of `share`, once at least, `most` times at most, and
+    not so often that fewer than `between` others would be visited meanwhile: by itself it has nothing left to do.
+    `state` (1,) is that of the random numbers. Every visit takes a place up to the end, whose block goes there.
     """
-    cdef Py_ssize_t number = 0, place
-    cdef int p
+    cdef Py_ssize_t number = 0, awake = 0, place
+    cdef int p, visits, _turn
     with nogil:
+        for p in range(wake.shape[0]):
+            awake += wake[p] <= epoch
+        most = <int> min(most, awake / between)
         for p in range(wake.shape[0]):
             if wake[p] > epoch:
                 continue
-            place = <Py_ssize_t> (((next_random(&state[0]) >> 32) * <uint64_t> (number + 1)) >> 32)
-            order[number] = order[place]
-            order[place] = p
-            number += 1
+            visits = 1
+            if share > 0.0 and most > 1 and slack[p] >= 2.0 * share:
+                visits = <int> (slack[p] / share) if slack[p] < most * share else most
+            for _turn in range(visits):
+                if number == order.shape[0]:
+                    break
+                place = <Py_ssize_t> (((next_random(&state[0]) >> 32) * <uint64_t> (number + 1)) >> 32)
+                order[number] = order[place]
+                order[place] = p
+                number += 1
     return number
 
 

@@ -254,7 +254,7 @@ class Policy:
         """
         if not isinstance(problem.gram, FeatureGram):
             return ()
-        kinds = (Decomposition.name, InteriorPoint.name)
+        kinds = (Decomposition.name, InteriorPoint.name, RelativeSplitting.name)
         others = [stage for stage in self._by_work(problem, tol) if stage.method.name in kinds]
         return *(self._descent(problem, others) if tol > self.fine else ()), *others
 

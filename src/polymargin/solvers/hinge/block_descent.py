@@ -43,6 +43,9 @@ class DescentSettings:
     least_square : of a row without entries, relative to the average row.
     negligible : part of a block in the gap, relative to the mean, below which it rests as if it had not changed,
         for losses that see single scores and for others: up to a half of the visits were to such blocks.
+    large, most_visits, between : part of a block in the gap, relative to the mean, for every whole one of which it
+        is visited in an epoch, as a few blocks that tie each other have most of the gap in the end; how often at
+        most; and visits of others between two of its own at least.
     gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
         rounding can be left.
     closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
@@ -67,11 +70,14 @@ class DescentSettings:
     rounding: float = 1e-15
     least_square: float = 1e-6
     negligible: tuple[float, float] = (0.3, 0.0)
+    large: float = 3.0
+    most_visits: int = 16
+    between: int = 8
     gain: float = 0.99
     patience: int = 5000
     closer: tuple[float, float] = (0.8, 0.95)
     start_calls: int = 700
-    epoch_calls: int = 25
+    epoch_calls: int = 10
     step_cost: tuple[float, float] = (7.0, 7.0)
     entry_cost: float = 0.12
     row_cost: float = 0.4
@@ -296,7 +302,9 @@ class _Descent:
         self.loss, self.slack, self.missed = np.zeros(blocks), np.zeros(blocks), 0.0
         self.common = np.empty(gram.features.shape[1])
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
-        self.order = np.empty(blocks, dtype=np.int32)
+        self.large, self.most_visits = tuning.large, (tuning.most_visits, tuning.between)
+        # few parts can be so many times the mean
+        self.order = np.empty(blocks + int(blocks / tuning.large) + 1, dtype=np.int32)
         self.scratch = np.zeros((3, padded_width(losses.n_classes)))
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
@@ -307,9 +315,13 @@ class _Descent:
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
-        awake = self.order[: shuffle_awake(self.wake, epoch, self.random_state, self.order)]
+        mean = self.missed / len(self.slack)
+        visits = shuffle_awake(
+            self.wake, epoch, self.slack, self.large * mean, *self.most_visits, self.random_state, self.order
+        )
+        awake = self.order[:visits]
         example, label, bound, *rules = self.tables
-        negligible = self.negligible * self.missed / len(self.slack)
+        negligible = self.negligible * mean
         for first in range(0, len(awake), self.burst):
             visited = awake[first : first + self.burst]
             added = self.sweep(
