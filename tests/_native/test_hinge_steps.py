@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import brentq
 
-from polymargin._native.block_descent import shuffle_awake, sweep_dense, sweep_sparse
+from polymargin._native.block_descent import move_multipliers, shuffle_awake, sweep_dense, sweep_sparse, totals
 from polymargin._native.proximal import proximal_step
 from polymargin.problems.hinge import crammer_singer, lee_lin_wahba, weston_watkins
 from tests.simulate import blobs, random_costs
@@ -133,13 +133,13 @@ def test_blocks_of_small_slack_rest():
     W, example, slack = np.ascontiguousarray((X.T @ R).T), order.copy(), np.empty(N)
     before = dual.copy()
     calm, wake = np.ones(N, dtype=np.int32), np.zeros(N, dtype=np.int32)
-    for epoch, negligible in ((1, 0.0), (2, np.inf), (3, np.inf), (4, np.inf)):
+    # every epoch in which they are awake; a second visit in the same one does not make them rest longer
+    for epoch, negligible in ((1, 0.0), (2, np.inf), (2, np.inf), (4, np.inf), (8, np.inf)):
         sweep_dense(
             X, squares, order, example, labels, bound, losses.offset, 1.0 / K, False, True, 0.0, dual, W,
             np.zeros(K), np.empty(N), slack, calm, wake, epoch, negligible, np.empty((3, K)),
         )  # fmt: skip
-        rests = {1: 1, 2: 2, 3: 4, 4: 8}[epoch]
-        assert (wake[(before != dual).any(axis=1)] == epoch + rests).all()
+        assert (wake[(before != dual).any(axis=1)] == 2 * epoch).all()
 
 
 @pytest.mark.parametrize("k", [2, 7, 10, 16, 26])
@@ -183,19 +183,54 @@ def scrambled(number):
 
 
 @pytest.mark.parametrize("n", [0, 1, 50])
-def test_blocks_that_are_awake_are_shuffled(n):
-    wake = np.random.default_rng(0).integers(0, 4, n).astype(np.int32)
-    state, order = np.array([7], dtype=np.uint64), np.empty(n, dtype=np.int32)
-    number = shuffle_awake(wake, 2, state, order)
+@pytest.mark.parametrize(("share", "between"), [(0.0, 1), (0.3, 1), (0.3, 10), (0.3, 100)])
+def test_blocks_that_are_awake_are_shuffled(n, share, between):
+    rng = np.random.default_rng(0)
+    wake, slack = rng.integers(0, 4, n).astype(np.int32), rng.exponential(size=n)
+    state, order = np.array([7], dtype=np.uint64), np.empty(5 * n, dtype=np.int32)
+    number = shuffle_awake(wake, 2, slack, share, 5, between, state, order)
     expected, at = [], 7
+    most = max(1, min(5, int((wake <= 2).sum()) // between))
     for block in np.flatnonzero(wake <= 2).tolist():
-        at = (at + 0x9E3779B97F4A7C15) % 2**64
-        expected.append(block)
-        place = (scrambled(at) >> 32) * len(expected) >> 32
-        expected[-1], expected[place] = expected[place], block
+        visits = int(np.clip(slack[block] / share, 1, most)) if share else 1
+        for _ in range(visits):
+            at = (at + 0x9E3779B97F4A7C15) % 2**64
+            expected.append(block)
+            place = (scrambled(at) >> 32) * len(expected) >> 32
+            expected[-1], expected[place] = expected[place], block
     assert order[:number].tolist() == expected
     assert state[0] == at
     before = order.copy()
-    shuffle_awake(wake, 2, state, order)
+    shuffle_awake(wake, 2, slack, share, 5, between, state, order)
     assert sorted(order[:number]) == sorted(before[:number])
     assert n < 50 or not np.array_equal(order, before)
+
+
+@pytest.mark.parametrize("slack", [np.nan, np.inf, 1e300])
+def test_no_more_visits_than_there_are_places(slack):
+    wake, order = np.zeros(3, dtype=np.int32), np.empty(4, dtype=np.int32)
+    state = np.array([7], dtype=np.uint64)
+    number = shuffle_awake(wake, 1, np.array([1.0, 1.0, slack]), 1.0, 16, 1, state, order)
+    assert number == (3 if np.isnan(slack) else 4)
+    assert set(order[:number]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("p", "k"), [(1, 2), (7, 3), (33, 8), (0, 4)])
+def test_totals(p, k):
+    rng = np.random.default_rng(p)
+    W, loss, slack = rng.normal(size=(p, k)), rng.random(13), rng.random(13)
+    centred = W - W.mean(axis=1, keepdims=True)
+    expected = np.square(centred).sum(), loss.sum(), slack.sum()
+    padded = np.zeros((p, 4 * -(-k // 4)))
+    padded[:, :k] = W
+    for table, by_class in ((W.T.copy(), True), (padded, False)):
+        assert totals(table, by_class, k, loss, slack, np.empty(p)) == pytest.approx(expected, rel=1e-13)
+
+
+def test_multipliers_move_to_the_shift_and_the_shift_as_far_beyond():
+    rng = np.random.default_rng(0)
+    multipliers, shift = rng.normal(size=5), rng.normal(size=5)
+    before, centred = multipliers.copy(), shift - shift.mean()
+    move_multipliers(multipliers, shift)
+    np.testing.assert_allclose(multipliers, centred, atol=1e-15)
+    np.testing.assert_allclose(shift, centred + (centred - before), atol=1e-15)

@@ -18,7 +18,7 @@ coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the co
 Every sweep visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
 visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
 `wake` (the epoch in which to visit it again: blocks that rest at a vertex, or whose part in the gap is below
-`negligible`, are seen more and more rarely).
+`negligible`, are seen more and more rarely; those with a large part in it are seen several times in an epoch).
 W has one row per class in `sweep_dense`, one per feature in `sweep_sparse`. With `centred` its classes carry a
 common term, which is taken off the scores instead (so that a step touches only the classes whose u changed).
 """
@@ -26,6 +26,8 @@ common term, which is taken off the scores instead (so that a step touches only 
 from cython cimport floating
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint64_t
+
+from polymargin._native.sparse_rows cimport change_by_row, index, score_row
 
 cdef extern from "vectors.h" nogil:
     void fetch(const void *start, ptrdiff_t bytes)
@@ -43,36 +45,17 @@ cdef extern from "vectors.h" nogil:
     double total_change(const double *target, const double *upper, double before, double coupling, int k)
     void aim_of_box(double start, double rate, const double *f, const double *u, const double *upper,
                     double *target, double *loss, double *slack, double *before, int k)
+    double inner(const double *a, const double *b, ptrdiff_t m)
+    double sum_of(const double *values, ptrdiff_t m)
+    void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
     double move_to_aim(double shift, const double *target, const double *upper, double *u, double *change,
                        double *size, int k)
 
 cdef extern from "splitmix.h" nogil:
     uint64_t next_random(uint64_t *state)
 
-cdef extern from "sparse_rows.h" nogil:
-    void score_doubles(const double* values, const int* columns, ptrdiff_t entries, const double* W,
-                       ptrdiff_t width, double* out)
-    void change_doubles(const double* values, const int* columns, ptrdiff_t entries, double* W,
-                        ptrdiff_t width, const double* change)
-    void score_doubles_far(const double* values, const long long* columns, ptrdiff_t entries, const double* W,
-                           ptrdiff_t width, double* out)
-    void change_doubles_far(const double* values, const long long* columns, ptrdiff_t entries, double* W,
-                            ptrdiff_t width, const double* change)
-    void score_floats(const float* values, const int* columns, ptrdiff_t entries, const double* W,
-                      ptrdiff_t width, double* out)
-    void change_floats(const float* values, const int* columns, ptrdiff_t entries, double* W,
-                       ptrdiff_t width, const double* change)
-    void score_floats_far(const float* values, const long long* columns, ptrdiff_t entries, const double* W,
-                          ptrdiff_t width, double* out)
-    void change_floats_far(const float* values, const long long* columns, ptrdiff_t entries, double* W,
-                           ptrdiff_t width, const double* change)
-
 cdef enum:
     LONGEST_REST = 16
-
-ctypedef fused index:
-    int
-    long long
 
 
 cdef struct Rules:
@@ -135,30 +118,83 @@ cdef inline void _centre(double* f, int k) noexcept nogil:
 
 
 cdef inline void _rest(bint counts, int epoch, int* calm, int* wake) noexcept nogil:
-    """A block that does not count, time after time, rests for 1, 3, 7, ... epochs."""
+    """A block that does not count, time after time, rests for 1, 3, 7, ... epochs.
+
+    What it has left to do after a visit in the same epoch is no reason to rest.
+    """
     if counts:
         calm[0] = 1
+    elif wake[0] > epoch:
+        return
     elif calm[0] < LONGEST_REST:
         calm[0] *= 2
     wake[0] = epoch + calm[0]
 
 
-def shuffle_awake(const int[::1] wake, int epoch, uint64_t[::1] state, int[::1] order):
-    """Write the blocks that are to be visited in an epoch to `order`, shuffled, and return their number.
+def shuffle_awake(const int[::1] wake, int epoch, const double[::1] slack, double share, int most,
+                  int between, uint64_t[::1] state, int[::1] order):
+    """Write the blocks that are to be visited in an epoch to `order`, shuffled, and return how many visits that is.
 
-    `state` (1,) is that of the random numbers. Every block takes a place up to the end, whose block goes there.
+    A block is visited as often as its slack is whole multiples of `share`, once at least, `most` times at most, and
+    not so often that fewer than `between` others would be visited meanwhile: by itself it has nothing left to do.
+    `state` (1,) is that of the random numbers. Every visit takes a place up to the end, whose block goes there.
     """
-    cdef Py_ssize_t number = 0, place
-    cdef int p
+    cdef Py_ssize_t number = 0, awake = 0, place
+    cdef int p, visits, _turn
     with nogil:
+        for p in range(wake.shape[0]):
+            awake += wake[p] <= epoch
+        most = <int> min(most, awake / between)
         for p in range(wake.shape[0]):
             if wake[p] > epoch:
                 continue
-            place = <Py_ssize_t> (((next_random(&state[0]) >> 32) * <uint64_t> (number + 1)) >> 32)
-            order[number] = order[place]
-            order[place] = p
-            number += 1
+            visits = 1
+            if share > 0.0 and most > 1 and slack[p] >= 2.0 * share:
+                visits = <int> (slack[p] / share) if slack[p] < most * share else most
+            for _turn in range(visits):
+                if number == order.shape[0]:
+                    break
+                place = <Py_ssize_t> (((next_random(&state[0]) >> 32) * <uint64_t> (number + 1)) >> 32)
+                order[number] = order[place]
+                order[place] = p
+                number += 1
     return number
+
+
+def totals(const double[:, ::1] W, bint by_class, int k, const double[::1] loss, const double[::1] slack,
+           double[::1] common):
+    """Return ``||W||^2`` without what the k classes have in common, and the sums of `loss` and of `slack`.
+
+    W has one row per class, or one per feature; `common` (features,) takes their sums over classes.
+    """
+    cdef Py_ssize_t n_features = common.shape[0], j, c
+    cdef double squared = 0.0, lost, missed
+    with nogil:
+        if n_features > 0:
+            if by_class:
+                common[:] = 0.0
+                for c in range(k):
+                    accumulate(&common[0], 1.0, &W[c, 0], n_features)
+            else:
+                for j in range(n_features):
+                    common[j] = sum_of(&W[j, 0], W.shape[1])
+            squared = inner(&W[0, 0], &W[0, 0], W.shape[0] * W.shape[1])
+            squared -= inner(&common[0], &common[0], n_features) / k
+        lost, missed = sum_of(&loss[0], loss.shape[0]), sum_of(&slack[0], slack.shape[0])
+    return squared, lost, missed
+
+
+def move_multipliers(double[::1] multipliers, double[::1] shift):
+    """Make the multipliers the shift that scores have, without its mean, and take the shift as far beyond."""
+    cdef Py_ssize_t j
+    cdef double mean = 0.0, value
+    for j in range(shift.shape[0]):
+        mean += shift[j]
+    mean /= shift.shape[0]
+    for j in range(shift.shape[0]):
+        value = shift[j] - mean
+        shift[j] = 2.0 * value - multipliers[j]
+        multipliers[j] = value
 
 
 def sweep_dense(
@@ -207,35 +243,6 @@ def sweep_dense(
     return added
 
 
-cdef inline void _score(
-    const floating* values, const index* columns, Py_ssize_t entries, const double* W, Py_ssize_t width, double* f
-) noexcept nogil:
-    """Add the product of a sparse row with W to f."""
-    if floating is double and index is int:
-        score_doubles(values, columns, entries, W, width, f)
-    elif floating is float and index is int:
-        score_floats(values, columns, entries, W, width, f)
-    elif floating is double:
-        score_doubles_far(values, columns, entries, W, width, f)
-    else:
-        score_floats_far(values, columns, entries, W, width, f)
-
-
-cdef inline void _change(
-    const floating* values, const index* columns, Py_ssize_t entries, double* W, Py_ssize_t width,
-    const double* change
-) noexcept nogil:
-    """Add the products of a sparse row's entries with the change to its rows of W."""
-    if floating is double and index is int:
-        change_doubles(values, columns, entries, W, width, change)
-    elif floating is float and index is int:
-        change_floats(values, columns, entries, W, width, change)
-    elif floating is double:
-        change_doubles_far(values, columns, entries, W, width, change)
-    else:
-        change_floats_far(values, columns, entries, W, width, change)
-
-
 def sweep_sparse(
     const floating[::1] values, const index[::1] columns, const index[::1] starts, const double[::1] squares,
     const int[::1] order, const int[::1] example, const int[::1] label, const double[:, ::1] bound, double offset,
@@ -270,7 +277,7 @@ def sweep_sparse(
                 f[j] = shift[j]
             first, number = starts[i], starts[i + 1] - starts[i]
             if number > 0:
-                _score(&values[first], &columns[first], number, &W[0, 0], width, f)
+                score_row(&values[first], &columns[first], number, &W[0, 0], width, f)
             if centred:
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
@@ -280,7 +287,7 @@ def sweep_sparse(
                 continue
             added += k
             if number > 0:
-                _change(&values[first], &columns[first], number, &W[0, 0], width, change)
+                change_by_row(&values[first], &columns[first], number, &W[0, 0], width, change)
             for j in range(k):
                 shift[j] += tau * change[j]
     return added

@@ -71,6 +71,14 @@ static inline void fetch(const void *start, ptrdiff_t bytes) {
 #endif
 }
 
+/* the sum of the values */
+POLYMARGIN_CLONES
+static double sum_of(const double *values, ptrdiff_t m) {
+    double total = 0.0;
+    for (ptrdiff_t r = 0; r < m; r++) total += values[r];
+    return total;
+}
+
 /* the inner product of a and b */
 POLYMARGIN_CLONES
 static double inner(const double *restrict a, const double *restrict b, ptrdiff_t m) {

@@ -19,6 +19,7 @@ from polymargin.gram import (
     PointKernel,
     check_kernel_name,
     make_gram,
+    transposed_times,
 )
 from polymargin.solvers.policy import POLICY
 
@@ -106,7 +107,7 @@ class KernelClassifier(MarginClassifier):
         else:
             self.support_vectors_ = data.X[support]
             if kernel.name == "linear":
-                self.coef_ = np.asarray(data.X.T @ R, dtype=np.float64).T
+                self.coef_ = transposed_times(data.X, R).T
         return support
 
     def _scoring(self) -> Scoring:

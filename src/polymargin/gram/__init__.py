@@ -1,5 +1,6 @@
 """Kernels, landmarks (reduced kernels) and Gram providers."""
 
+from polymargin.gram.compressed import compressed_parts, padded, padded_width, rows_times, transposed_times
 from polymargin.gram.equal_rows import distinct_rows, ranked_rows, row_keys
 from polymargin.gram.kernels import (
     KERNELS,
@@ -60,6 +61,7 @@ __all__ = [
     "blocks_of",
     "check_kernel_name",
     "check_precomputed",
+    "compressed_parts",
     "distinct_rows",
     "draw_landmarks",
     "given_landmarks",
@@ -69,6 +71,8 @@ __all__ = [
     "lowest_rows",
     "make_gram",
     "multiply_packed",
+    "padded",
+    "padded_width",
     "pivoted_cholesky",
     "products_at",
     "products_by_rows",
@@ -77,7 +81,9 @@ __all__ = [
     "restricted",
     "row_keys",
     "row_norms_squared",
+    "rows_times",
     "skinny_product",
     "squares_of",
+    "transposed_times",
     "wide_product",
 ]

@@ -58,9 +58,9 @@ def _ranks(rows: NDArray[np.intp], tables: tuple) -> NDArray[np.intp]:
     return np.array([position[key] for key in keys], dtype=np.intp)
 
 
-def canonical_rows(X: Any) -> sparse.csr_array:
+def canonical_rows(X: Any) -> Any:
     """Return sparse rows as compressed ones that name every column once, in order."""
-    rows = sparse.csr_array(X)
+    rows = X if X.format == "csr" else sparse.csr_array(X)  # which know it of themselves from then on
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

@@ -15,6 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from polymargin.checks import LARGEST_ENTRY, LARGEST_KERNEL, check_choice, check_entries, check_real
+from polymargin.gram.compressed import compressed_squares
 from polymargin.gram.equal_rows import canonical_rows
 from polymargin.threads import large_products, one_blas_thread, over_ranges
 
@@ -365,9 +366,7 @@ def is_mostly_full(X: Any) -> bool:
 def row_norms_squared(X: Any) -> NDArray[np.float64]:
     """Return the squared Euclidean norm of every row."""
     if sparse.issparse(X):
-        rows = canonical_rows(X)
-        squares = np.square(rows.data, dtype=np.float64)
-        return sparse.csr_array((squares, rows.indices, rows.indptr), shape=rows.shape) @ np.ones(rows.shape[1])
+        return compressed_squares(canonical_rows(X))
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from polymargin._native.rows import add_rows, gather
+from polymargin.gram.compressed import rows_times, transposed_times
 from polymargin.gram.kernels import DEFAULTS, Kernel, MatrixSettings, OutOfTimeError, row_norms_squared
 from polymargin.gram.points import PointKernel
 from polymargin.gram.products import skinny_product, symmetric_product, transposed_product
@@ -131,11 +132,15 @@ class FeatureGram:
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V` through the features."""
-        return np.asarray(self.features @ (self.features.T @ V), dtype=np.float64)
+        return rows_times(self.features, self.weights(V))
+
+    def weights(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weights of features that coefficients `V` stand for."""
+        return transposed_times(self.features, V)
 
     def add_product(self, rows: NDArray[np.intp], V: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Add the product of some columns with `V` to `out`, through the features."""
-        out += np.asarray(self.features @ (self.features[rows].T @ V))
+        out += rows_times(self.features, transposed_times(self.features[rows], V))
 
 
 class LazyGram:
@@ -248,7 +253,7 @@ def restricted(gram: Gram, rows: NDArray[np.intp]) -> Gram:
 def products_at(gram: Gram, rows: NDArray[np.intp], V: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows `rows` of the matrix's product with `V`."""
     if isinstance(gram, FeatureGram):
-        return np.asarray(gram.features[rows] @ (gram.features.T @ V), dtype=np.float64)
+        return rows_times(gram.features[rows], gram.weights(V))
     met = np.flatnonzero(V.any(axis=1))
     return gram.block(rows, met) @ V[met]
 

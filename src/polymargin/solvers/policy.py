@@ -3,7 +3,7 @@
 Every method has an estimate of its work (`solvers.effort` says what operations take). On features the cheapest is
 tried first; one that has done its share of work without reaching the tolerance is left, and the next goes on from
 the best point. Block descent, whose number of sweeps nobody can foretell, goes before them as long as its pace
-promises to take less than the cheapest of the others, and never takes more than twice as long.
+promises to take less than the cheapest of the others.
 On a kernel matrix the decomposition runs in slices, and its pace tells what it would still take: a method that is
 expected to take less, or no more than was done already, has its turn.
 """
@@ -14,6 +14,7 @@ from itertools import pairwise
 from math import inf, log
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
@@ -88,9 +89,11 @@ class Policy:
     newton_features : features up to which matrices of that size are factorised once per class.
     interior_unknowns : unknowns, (features + 1)(k - 1), up to which one matrix of that size is.
     interior_iterations : that a gap of 1e-3 takes, for losses that see single scores and for others.
-    descent_sweeps, descent_share : sweeps that block descent is expected to need on easy problems; the part of the
-        work of the cheapest other method that it is given, for losses that see single scores and for others, if it
-        does not notice sooner that the rest would take half of that.
+    descent_sweeps : sweeps that block descent is expected to need on easy problems.
+    descent_trial, matrix_trial : part of the work of the cheapest other method that it is given before its pace is
+        believed, for losses that see single scores, for others, and beside methods on the kernel matrix.
+    split_pace : part of its predicted work that splitting on features takes in the time of block descent, for
+        losses that see single scores and for others.
     working_set_passes : passes of the decomposition's steps over the kernel matrix, per class, for losses that see
         single scores and for others.
     newton_preconditioners, newton_answers, newton_images, newton_products : preconditioners that the proximal
@@ -153,7 +156,9 @@ class Policy:
     interior_unknowns: int = 2000
     interior_iterations: tuple[int, int] = (13, 16)
     descent_sweeps: int = 60
-    descent_share: tuple[float, float] = (0.6, 1.0)
+    descent_trial: tuple[float, float] = (0.1, 0.2)
+    matrix_trial: float = 0.4
+    split_pace: tuple[float, float] = (0.6, 0.7)
     working_set_passes: tuple[float, float] = (30.0, 8.0)
     pair_passes: float = 200.0
     newton_preconditioners: float = 6.0
@@ -251,7 +256,7 @@ class Policy:
         """
         if not isinstance(problem.gram, FeatureGram):
             return ()
-        kinds = (Decomposition.name, InteriorPoint.name)
+        kinds = (Decomposition.name, InteriorPoint.name, RelativeSplitting.name)
         others = [stage for stage in self._by_work(problem, tol) if stage.method.name in kinds]
         return *(self._descent(problem, others) if tol > self.fine else ()), *others
 
@@ -291,19 +296,31 @@ class Policy:
         epoch = self.rates.work(operations_per_epoch(features, problem.losses, tuning))
         predicted = calls + self.descent_sweeps * epoch
         if others and (predicted < rival or not self._is_small(problem)):
-            share = self.descent_share[0 if problem.losses.sees_single_scores else 1]
             # what begins where the descent ends has the less to do; others begin anew
-            goes_on = bool(others) and others[0].method.name == FeatureNewton.name
-            yield Stage(BlockDescent(tuning=tuning, rival=rival if goes_on else inf), predicted, share * rival)
+            goes_on = others[0].method.name == FeatureNewton.name
+            kind = 0 if problem.losses.sees_single_scores else 1
+            if others[0].method.name in (Splitting.name, RelativeSplitting.name):
+                rival *= self.split_pace[kind]
+            trial = self.matrix_trial if others[0].on_matrix else self.descent_trial[kind]
+            descent = BlockDescent(tuning=tuning, rival=rival, trial=trial, goes_on=goes_on)
+            yield Stage(descent, predicted, self.patience * rival)
 
     def _work_on_matrix(self, problem: HingeProblem, tol: float) -> float:
         """Return the work of the methods on the kernel matrix of features, about, its own included."""
         n, k = problem.losses.n_examples, problem.losses.n_classes
-        gram = self.rates.seconds("product", float(n) * _stored(problem))
+        gram = self._work_of_gram(problem)
         if not problem.losses.sees_single_scores or n * (k - 1) <= self.root_unknowns:
             return gram + self.tail * self._passes(problem)
         interior = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
         return gram + self.tail * min(interior, self._work_of_splitting(SplitSize(n, k), tol))
+
+    def _work_of_gram(self, problem: HingeProblem) -> float:
+        """Return the work of the kernel matrix of features; sparse rows meet only in the columns they share."""
+        features = as_features(problem.gram, "The policy of features").features
+        if sparse.issparse(features):
+            shared = np.bincount(features.tocsr().indices, minlength=1).astype(np.float64)
+            return self.rates.seconds("sweep", float(np.vdot(shared, shared)))
+        return self.rates.seconds("product", float(len(features)) * features.size)
 
     def _by_work(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the candidates, the cheapest first; splitting, which knows its pace, has the patience for two."""

@@ -188,14 +188,33 @@ def test_block_descent_moves_the_intercept_where_rows_are_short(loss, scale, see
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_block_descent_gets_no_more_than_the_others_would_take(loss):
+def test_block_descent_is_compared_with_what_the_others_would_take(loss):
     problem = machine(loss, *separable())
     first, *others, last = Policy(descent_sweeps=1).routes(problem, 1e-3)
     assert first.method.name == last.method.name == "block_descent"
     assert last.budget is None
     best = min(stage.predicted for stage in others)
-    share = Policy().descent_share[0 if problem.losses.sees_single_scores else 1]
-    assert first.budget == pytest.approx(share * best)
+    assert first.method.rival <= best
+    assert first.budget == pytest.approx(Policy().patience * first.method.rival)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_block_descent_is_left_for_what_takes_less_and_not_for_what_takes_more(goes_on):
+    problem, settings = machine("lee", *separable(), C=100.0), Settings(1e-3)
+    alone = BlockDescent().solve(problem, settings)
+    work = alone.trace[0].work
+    quick = BlockDescent(rival=0.1 * work, goes_on=goes_on).solve(problem, settings)
+    slow = BlockDescent(rival=100.0 * work, goes_on=goes_on).solve(problem, settings)
+    assert quick.status is Status.STALLED
+    assert quick.trace[0].work < 0.5 * work
+    assert slow.n_iter == alone.n_iter
+
+
+def test_block_descent_beside_a_rival_has_a_trial():
+    problem, settings = machine("lee", *separable(), C=100.0), Settings(1e-3)
+    rival = 0.1 * BlockDescent().solve(problem, settings).trace[0].work
+    at_once, later = (BlockDescent(rival=rival, trial=trial).solve(problem, settings) for trial in (0.0, 2.0))
+    assert at_once.trace[0].work < later.trace[0].work
 
 
 @pytest.mark.parametrize("loss", LOSSES)

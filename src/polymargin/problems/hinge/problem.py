@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.blocks import Blocks, total
-from polymargin.gram import FeatureGram, Gram
+from polymargin.gram import FeatureGram, Gram, rows_times, transposed_times
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge.losses import Losses, relative
 
@@ -73,13 +73,21 @@ class HingeProblem:
         as right as they are is the certificate.
         """
         R = self.coefficients(point.dual)
-        H = self.gram.matmul(R) if scores is None else scores
-        own = self.measure(point.dual, point.intercept, R, H).certificate(self.fit_intercept)
         if point.primal is None:
-            return own
+            H = self.gram.matmul(R) if scores is None else scores
+            return self.measure(point.dual, point.intercept, R, H).certificate(self.fit_intercept)
+        squared_norm = self._squared_norm(R) if scores is None else float(np.vdot(R, scores))
+        own = self._measures(point.dual, R, squared_norm).certificate(self.fit_intercept)
         H = self.gram.matmul(point.primal) if primal_scores is None else primal_scores
         primal = self.objective(point.primal, H, point.intercept)
         return Certificate.of(primal, own.dual, infeasibility=own.infeasibility)
+
+    def _squared_norm(self, R: NDArray[np.float64]) -> float:
+        """Return ``||W||^2``: weights of features are there before their scores."""
+        if isinstance(self.gram, FeatureGram):
+            W = self.gram.weights(R)
+            return float(np.vdot(W, W))
+        return float(np.vdot(R, self.gram.matmul(R)))
 
     def objective(self, R: NDArray[np.float64], H: NDArray[np.float64], intercept: NDArray[np.float64]) -> float:
         """Return the primal objective of coefficients `R`, whose product with the gram is `H`."""
@@ -95,11 +103,24 @@ class HingeProblem:
         H: NDArray[np.float64],
     ) -> "HingeMeasures":
         """Return what certifies a point with coefficients `R` and scores ``H + intercept``."""
-        F, ones = H + intercept, np.ones(len(R))
+        F = H + intercept
+        tilted = 0.0 if self.tilt is None else float(np.vdot(self.tilt, F))
+        return self._measures(dual, R, float(np.vdot(R, H)), self.losses.value(F), tilted)
+
+    def _measures(
+        self,
+        dual: NDArray[np.float64],
+        R: NDArray[np.float64],
+        squared_norm: float,
+        losses: float = 0.0,
+        tilted: float = 0.0,
+    ) -> "HingeMeasures":
+        """Return the measures of a dual point; those of scores are given, where the primal counts."""
+        ones = np.ones(len(R))
         return HingeMeasures(
-            squared_norm=float(np.vdot(R, H)),
-            losses=self.losses.value(F),
-            tilted=0.0 if self.tilt is None else float(np.vdot(self.tilt, F)),
+            squared_norm=squared_norm,
+            losses=losses,
+            tilted=tilted,
             dual_value=self.losses.dual_value(dual),
             violation=self.losses.violation(dual),
             sizes=ones @ np.abs(R),
@@ -196,11 +217,11 @@ def features_of(problem: Any) -> Any:
 
 
 def _pull_of_block(problem: HingeProblem, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(features_of(problem).T @ problem.coefficients(dual), dtype=np.float64)
+    return transposed_times(features_of(problem), problem.coefficients(dual))
 
 
 def _measures_of_block(
     problem: HingeProblem, dual: NDArray[np.float64], intercept: NDArray[np.float64], W: NDArray[np.float64]
 ) -> HingeMeasures:
-    H = np.asarray(features_of(problem) @ W, dtype=np.float64)
+    H = rows_times(features_of(problem), W)
     return problem.measure(dual, intercept, problem.coefficients(dual), H)

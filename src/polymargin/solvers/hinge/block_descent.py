@@ -1,21 +1,32 @@
 """Dual block coordinate descent: hinge machines on explicit features, dense or sparse, for many examples."""
 
 from dataclasses import dataclass, replace
+from math import log
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.block_descent import shuffle_awake, sweep_dense, sweep_sparse
-from polymargin.gram import FeatureGram, as_features
+from polymargin._native.block_descent import move_multipliers, shuffle_awake, sweep_dense, sweep_sparse, totals
+from polymargin.gram import FeatureGram, as_features, compressed_parts, padded, padded_width, transposed_times
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
-from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
+from polymargin.solvers.contract import (
+    Accepted,
+    Observer,
+    Progress,
+    Record,
+    Settings,
+    Solution,
+    Status,
+    accepts_kinds,
+)
 from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
 from polymargin.solvers.hinge.feasibility import balanced, feasible
 from polymargin.solvers.hinge.intercept import central_intercept
+from polymargin.solvers.pace import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +43,9 @@ class DescentSettings:
     least_square : of a row without entries, relative to the average row.
     negligible : part of a block in the gap, relative to the mean, below which it rests as if it had not changed,
         for losses that see single scores and for others: up to a half of the visits were to such blocks.
+    large, most_visits, between : part of a block in the gap, relative to the mean, for every whole one of which it
+        is visited in an epoch, as a few blocks that tie each other have most of the gap in the end; how often at
+        most; and visits of others between two of its own at least.
     gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
         rounding can be left.
     closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
@@ -41,8 +55,9 @@ class DescentSettings:
         single scores and for others.
     entry_cost, row_cost : of a product of a stored entry of a sparse row, and of an entry of a dense one, which is
         at hand.
-    judged_after, tail : part of a rival's work after which the pace is compared with it; how often what the pace
-        promises the descent takes: it becomes slower.
+    judged_after : epochs after which the pace is believed.
+    slower : how often what a factor of late promises the descent takes, as it becomes slower, for losses that see
+        single scores and for others.
     least_way, near : part of a rival's work that it takes however near it begins; the largest tolerance that
         counts as a way to go.
     clear : certified gap below which a point is better than zero, which is then not looked at.
@@ -55,17 +70,20 @@ class DescentSettings:
     rounding: float = 1e-15
     least_square: float = 1e-6
     negligible: tuple[float, float] = (0.3, 0.0)
+    large: float = 3.0
+    most_visits: int = 16
+    between: int = 8
     gain: float = 0.99
     patience: int = 5000
     closer: tuple[float, float] = (0.8, 0.95)
     start_calls: int = 700
-    epoch_calls: int = 25
+    epoch_calls: int = 10
     step_cost: tuple[float, float] = (7.0, 7.0)
     entry_cost: float = 0.12
     row_cost: float = 0.4
-    judged_after: float = 0.05
-    tail: float = 4.0
-    least_way: float = 0.15
+    judged_after: int = 6
+    slower: tuple[float, float] = (4.0, 2.0)
+    least_way: float = 0.3
     near: float = 0.5
     clear: float = 0.5
 
@@ -114,8 +132,12 @@ class BlockDescent:
         Seed of the random order.
     tuning : DescentSettings
     rival : float, default=inf
-        Work that a method takes from a gap of one to the tolerance, and the less of it the nearer it begins: the
-        descent is left as soon as it would take longer.
+        Work that another method takes: the descent is left as soon as it is expected to take longer.
+    trial : float, default=0.0
+        Part of that work up to which the descent must be expected to take so much longer as it has done less: some
+        stand still for a while before they come near at once.
+    goes_on : bool, default=False
+        Whether the other method has the less to do the nearer it begins.
     """
 
     name: ClassVar[str] = "block_descent"
@@ -123,6 +145,8 @@ class BlockDescent:
     seed: int = 0
     tuning: DescentSettings = DEFAULTS
     rival: float = np.inf
+    trial: float = 0.0
+    goes_on: bool = False
 
     def accepts(self, problem: Any) -> Accepted:
         """Return True if the solver can take `problem`, else the reason why not."""
@@ -142,17 +166,18 @@ class BlockDescent:
         descent = _Descent(problem, begin, self.seed, self.tuning)
         best = _Best(problem, begin, settings.tol, self.tuning.clear if start is None else 0.0)
         next_certificate = smallest = np.inf
-        newest = 0
+        newest, pace = 0, Pace(settings.tol)
+        kind = 0 if problem.losses.sees_single_scores else 1
         with Progress(settings, observer, method=self.name) as progress:
             progress.count("call", self.tuning.start_calls)
             for epoch in progress:
                 primal, dual = descent.epoch(epoch, progress)
-                progress.record(primal, dual)
+                pace.note(progress.record(primal, dual))
                 gap = (primal - dual) / max(1.0, abs(primal))
                 if gap < self.tuning.gain * smallest:
                     smallest, newest = gap, epoch
                 is_idle = epoch - newest > self.tuning.patience
-                is_left = (epoch > newest and progress.is_hopeless()) or self._is_slower(progress)
+                is_left = epoch > self.tuning.judged_after and self._is_slower(pace, progress.history[-1], kind)
                 if is_idle or is_left:
                     progress.status = Status.STALLED
                     best.offer(descent.point(), is_last=not is_left)
@@ -172,13 +197,16 @@ class BlockDescent:
                 best.offer(descent.point())
             return progress.finish(best.point, best.certificate)
 
-    def _is_slower(self, progress: Progress) -> bool:
-        """Tell whether a rival that goes on from here would come to the tolerance sooner."""
-        tuning, last, tol = self.tuning, progress.history[-1], progress.settings.tol
-        if last.gap <= tol or last.work < tuning.judged_after * self.rival:
+    def _is_slower(self, pace: Pace, last: Record, kind: int) -> bool:
+        """Tell whether the rival is expected to come to the tolerance sooner."""
+        tuning, rival, tol = self.tuning, self.rival, pace.tol
+        if rival == np.inf or last.gap <= tol:
             return False
-        way = np.log(min(last.gap, 1.0) / tol) / np.log(1.0 / min(tol, tuning.near))
-        return tuning.tail * progress.work_to_go() > self.rival * max(way, tuning.least_way)
+        if self.goes_on:
+            way = log(min(last.gap, 1.0) / tol) / log(1.0 / min(tol, tuning.near))
+            rival *= min(max(way, tuning.least_way), 1.0)
+        most = rival * max(1.0, self.trial * self.rival / last.work)
+        return pace.to_go(tuning.slower[kind]) > most
 
 
 class _Best:
@@ -271,10 +299,13 @@ class _Descent:
         self.shift = self.multipliers + self.tau * R.sum(axis=0)
         blocks = len(self.dual)
         self.tables = _tables(losses)
-        self.loss, self.slack = np.zeros(blocks), np.zeros(blocks)
+        self.loss, self.slack, self.missed = np.zeros(blocks), np.zeros(blocks), 0.0
+        self.common = np.empty(gram.features.shape[1])
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
-        self.order = np.empty(blocks, dtype=np.int32)
-        self.scratch = np.zeros((3, _width(losses.n_classes)))
+        self.large, self.most_visits = tuning.large, (tuning.most_visits, tuning.between)
+        # few parts can be so many times the mean
+        self.order = np.empty(blocks + int(blocks / tuning.large) + 1, dtype=np.int32)
+        self.scratch = np.zeros((3, padded_width(losses.n_classes)))
         stored = gram.features.nnz if sparse.issparse(gram.features) else gram.features.size
         self.burst = max(1, int(tuning.burst / ((stored / gram.n + 1) * losses.n_classes)))
         self.work_per_visit = RATES.work(operations_of_visit(gram.features, losses, tuning))
@@ -284,9 +315,13 @@ class _Descent:
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
-        awake = self.order[: shuffle_awake(self.wake, epoch, self.random_state, self.order)]
+        mean = self.missed / len(self.slack)
+        visits = shuffle_awake(
+            self.wake, epoch, self.slack, self.large * mean, *self.most_visits, self.random_state, self.order
+        )
+        awake = self.order[:visits]
         example, label, bound, *rules = self.tables
-        negligible = self.negligible * float(self.slack.mean())
+        negligible = self.negligible * mean
         for first in range(0, len(awake), self.burst):
             visited = awake[first : first + self.burst]
             added = self.sweep(
@@ -298,22 +333,17 @@ class _Descent:
             if first + self.burst < len(awake) and progress.out_of_time():
                 break
         progress.count("call", self.calls)
-        half_norm = 0.5 * self._squared_norm()
-        primal = half_norm + float(self.loss.sum())
-        return primal, primal - float(self.slack.sum())
-
-    def _squared_norm(self) -> float:
-        """Return ||W||^2 after taking off what the classes have in common."""
-        k = self.dual.shape[1]
-        common = np.ones(k) @ self.W if self.sweep is sweep_dense else self.W @ np.ones(self.W.shape[1])
-        return float(np.vdot(self.W, self.W) - np.vdot(common, common) / k)
+        by_class = self.sweep is sweep_dense
+        squared, lost, self.missed = totals(
+            self.W, by_class, self.dual.shape[1], self.loss, self.slack, self.common
+        )
+        primal = 0.5 * squared + lost
+        return primal, primal - self.missed
 
     def move_multipliers(self) -> None:
         """Step of the augmented Lagrangian: b <- b + tau 1'R, which is the shift that the scores have now."""
         if self.tau:
-            self.shift -= self.shift.sum() / len(self.shift)
-            ahead = 2.0 * self.shift - self.multipliers
-            self.multipliers, self.shift = self.shift, ahead
+            move_multipliers(self.multipliers, self.shift)
 
     @property
     def can_pull_harder(self) -> bool:
@@ -336,19 +366,10 @@ class _Descent:
 
 def _bind_features(features: Any, R: NDArray[np.float64]) -> tuple[Any, tuple, NDArray[np.float64]]:
     """Return the sweep for this storage, its first arguments, and W in the layout that it wants."""
-    W = np.asarray(features.T @ R, dtype=np.float64) if R.any() else np.zeros((features.shape[1], R.shape[1]))
+    W = transposed_times(features, R) if R.any() else np.zeros((features.shape[1], R.shape[1]))
     if sparse.issparse(features):
-        kind = np.int64 if features.indices.dtype == np.int64 else np.int32
-        arrays = features.data, features.indices.astype(kind, copy=False), features.indptr.astype(kind, copy=False)
-        padded = np.zeros((len(W), _width(W.shape[1])))
-        padded[:, : W.shape[1]] = W
-        return sweep_sparse, arrays, padded
+        return sweep_sparse, compressed_parts(features), padded(W)
     return sweep_dense, (np.ascontiguousarray(features),), np.ascontiguousarray(W.T)
-
-
-def _width(k: int) -> int:
-    """Return the columns of whole registers of four numbers that k columns take."""
-    return 4 * -(-k // 4)
 
 
 def _tables(losses: Losses) -> tuple:

@@ -30,7 +30,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.linalg.blas import dtrsv
 
 from polymargin._native.proximal import proximal_step
-from polymargin.gram import FeatureGram, as_features
+from polymargin.gram import FeatureGram, as_features, rows_times, transposed_times
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
 from polymargin.solvers.contract import Accepted, Observer, Progress, Settings, Solution, Status, accepts_kinds
@@ -273,9 +273,9 @@ class _Smoothed:
         W, b = np.zeros((self.X.shape[1], self.k)), np.zeros(self.k)
         if start is not None:
             R = self.problem.coefficients(start.dual)
-            W = np.asarray(self.X.T @ R)
+            W = transposed_times(self.X, R)
             b = start.intercept
-        F = np.asarray(self.X @ W) + b
+        F = rows_times(self.X, W) + b
         answer = first = self.answer(F)
         if start is not None:
             norm, tuning = 0.5 * float(np.vdot(W, W)), self.tuning
@@ -310,7 +310,7 @@ class _Smoothed:
     def iterate(self, W: Array, b: Array, F: Array, answer: _Answer) -> _SmoothedPoint:
         """Measure a primal point and its answer."""
         gradient = np.zeros((len(W) + 1, self.k))
-        gradient[:-1] = W - self.X.T @ answer.R
+        gradient[:-1] = W - transposed_times(self.X, answer.R)
         inexact = 0.5 * float(np.vdot(gradient, gradient))
         if self.problem.fit_intercept:
             gradient[-1] = -answer.R.sum(axis=0)
@@ -328,7 +328,7 @@ class _Smoothed:
     def newton_step(self, iterate: _SmoothedPoint) -> _SmoothedPoint:
         """Go along Newton's direction to where the slope has lost most of its size (secants on the derivative)."""
         direction = self.direction(iterate)
-        dF = np.asarray(self.X @ direction[:-1]) + direction[-1]
+        dF = rows_times(self.X, direction[:-1]) + direction[-1]
         slope = float(np.vdot(iterate.gradient, direction))
         from_norm, curvature = (
             float(np.vdot(iterate.W, direction[:-1])),
@@ -383,7 +383,7 @@ class _Smoothed:
         Where W is not yet near enough to them, it tells for two products what a certificate would for many passes.
         """
         W = iterate.W - iterate.gradient[:-1]
-        F = np.asarray(self.X @ W) + iterate.b
+        F = rows_times(self.X, W) + iterate.b
         primal = self.without_losses(0.5 * float(np.vdot(W, W)), F) + self.losses.value(F)
         return (primal - iterate.primal + iterate.gap) / max(1.0, abs(primal))
 
