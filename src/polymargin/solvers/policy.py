@@ -135,6 +135,8 @@ class Policy:
     split_risk : how often the work expected of splitting on features counts when methods are put in order: at a
         large C it takes several times that, an interior point hardly more.
     split_share : part of the time limit that splitting, which leaves nothing when stopped, may take.
+    split_growth : power of the digits asked for, over those of the usual gap, by which the work grows that
+        splitting on a matrix may do: the interior point behind it takes the longer to a fine gap, too.
     split_before_rival : part of the work of a method behind the matrix that splitting on it may do.
     root_unknowns, root_iterations, root_tol : unknowns n (k - 1) up to which an interior point works on a root of
         the matrix; the iterations that it takes, and the gap that it goes to.
@@ -197,6 +199,7 @@ class Policy:
     mostly_bounded: float = 0.5
     split_risk: float = 1.5
     split_share: float = 0.25
+    split_growth: float = 2.0
     split_before_rival: float = 0.7
     root_unknowns: int = 2500
     root_iterations: int = 20
@@ -526,7 +529,8 @@ class Policy:
         fits = limit is None or predicted <= self.split_share * limit
         if not (fits and (pays or is_due)):
             return None
-        others = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+        digits = max(log(max(state.tol, self.exact)) / log(self.usual), 1.0)
+        others = digits**self.split_growth * self.rates.work(operations_to_solve(n, k, self.kernel_interior))
         return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, others))
 
     def _work_of_splitting(self, size: SplitSize, tol: float) -> float:

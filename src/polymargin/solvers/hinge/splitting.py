@@ -10,6 +10,7 @@ x costs one product with one matrix, the same for all classes: ``xP = rho (K + r
 that the sums vanish, and the mean of a row of x is that of v plus offset/rho. At the fixed point the margins are
 ``rho (t - z)``. The matrix is in single precision, and only changes of v are multiplied by it: as they vanish, so
 do the errors. What these have come to is put right in double precision at every certificate.
+On a matrix the changes of late tell every few steps where the state is to go (`acceleration`).
 Of features that are fewer than half the rows the matrix is not formed: ``(K + rho I)^-1`` is that of a matrix of
 their number, and rho may change on the way.
 Both halves are certified for what they are worth: z, its class sums made equal, as a dual point, and -xP as
