@@ -152,13 +152,11 @@ class _Climber:
     def _near(self) -> FaceSettings:
         """Return how to solve a face: far from the end with a ridge that holds the step near its beginning.
 
-        Most of a free step would leave its bounds there. A ridge in proportion to the gap leaves the pace near the
-        end as it is.
+        Most of a free step would leave its bounds there. Where rounding error is asked for, steps are free.
         """
-        if self.gap <= self.tuning.settled:
+        if self.gap <= self.tuning.far or self.progress.settings.tol <= self.tuning.settled:
             return self.tuning
-        ridge = min(max(self.gap, self.tuning.ridge), self.tuning.far_ridge)
-        return replace(self.tuning, ridge=ridge, refinements=1)
+        return replace(self.tuning, ridge=min(self.gap, self.tuning.far_ridge), refinements=1)
 
     def _advance(self, candidate: NDArray[np.float64]) -> bool:
         """Go towards the candidate as far as the dual rises and the bounds allow; tell whether it rose."""
