@@ -29,13 +29,13 @@ cdef extern from "vectors.h" nogil:
 
 
 cdef class Exchanges:
-    """Rows between two classes, and room for what steps need; whoever takes them writes down the rows first.
+    """Rows between two classes, and room for what steps need; whoever takes steps writes down the rows first.
 
     Parameters
     ----------
     kernel : (m, m) the kernel matrix of all rows.
     floor : the least curvature.
-    room : entries of the kernel matrix that are kept, at least two rows; where there is no room for more steps end.
+    room : entries of the kernel matrix that are kept, at least two rows; without room for more, steps end.
     """
 
     def __init__(self, const double[:, ::1] kernel, double floor, Py_ssize_t room):
@@ -62,7 +62,8 @@ cdef class Exchanges:
             part_i = self._part(i) if low < OPEN else NULL
             if part_i == NULL:
                 break
-            j = best_partner(&self.back[0], low, self.own[i], &self.own[0], part_i, self.floor, threshold, self.size)
+            j = best_partner(&self.back[0], low, self.own[i], &self.own[0], part_i, self.floor, threshold,
+                             self.size)
             self.visits += self.size
             part_j = self._part(j) if j >= 0 else NULL
             if part_j == NULL:
@@ -99,7 +100,7 @@ cdef class Exchanges:
         self.back[s] = rate if value > self.most_back[s] else -WALL
 
     cdef void change_of_rates(self, double *change) noexcept nogil:
-        """Write down what the moves have changed the gradient of the class by to which rows go forth, for all rows."""
+        """Write down, for all rows, what the moves change the gradient of the class by to which rows go forth."""
         cdef Py_ssize_t s, r, count = 0, m = self.kernel.shape[0]
         cdef const double *rows[4]
         cdef double parts[4]

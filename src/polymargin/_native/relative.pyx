@@ -35,7 +35,7 @@ cdef double OPEN = 1e299  # what lies below is a number, what lies above is a wa
 cdef double SNAP = 1e-15
 cdef Py_ssize_t TURNS = 5      # that a row takes by itself at a visit, at most
 cdef Py_ssize_t LONG = 3       # exchanges of a pair of classes at a visit, at most, times the rows that matter
-cdef double WORTHWHILE = 0.3
+cdef double WORTHWHILE = 0.3   # part of a violation that is worth another look, or a step at the same visit
 cdef Py_ssize_t AT_ONCE = 6  # rows in their order that take as long as one that has to be looked up
 cdef enum:
     NONE = -1
@@ -45,8 +45,8 @@ cdef extern from "vectors.h" nogil:
     double lowest_rate(const double* up, const double* down, ptrdiff_t m)
     ptrdiff_t rows_below(const double* up, const double* down, const double* up_other, const double* down_other,
                          ptrdiff_t m, double forth, double back, int* rows)
-    void shift_rows(double* up, double* down, double* up_other, double* down_other, const double* change, ptrdiff_t m,
-                    double* fallen, double* risen)
+    void shift_rows(double* up, double* down, double* up_other, double* down_other, const double* change,
+                    ptrdiff_t m, double* fallen, double* risen)
     void exchange_rows(double* up, double* down, double step, const double* one, const double* other, ptrdiff_t m,
                        double* fallen, double* risen)
 
@@ -239,7 +239,7 @@ cdef class RelativeWorkingSet:
         violation = -(self.weight[d, c] + self.weight[c, d])
         if violation > threshold:
             self.choose_rows(c, d)
-            steps[0] += self.pair.take(threshold, min(most, LONG * self.pair.size))
+            steps[0] += self.pair.take(WORTHWHILE * threshold, min(most, LONG * self.pair.size))
             self.take_over(c, d)
         return violation
 
@@ -249,7 +249,7 @@ cdef class RelativeWorkingSet:
         cdef double rate
         self.pair.size = rows_below(&self.up[c, 0], &self.down[d, 0], &self.up[d, 0], &self.down[c, 0], self.m,
                                     -self.weight[c, d], -self.weight[d, c], &self.pair.rows[0])
-        self.visits += 2.0 * self.m
+        self.visits += 2.0 * self.m / AT_ONCE + self.pair.size
         for s in range(self.pair.size):
             r = self.pair.rows[s]
             self.pair.own[s] = self.diagonal[r]

@@ -45,8 +45,8 @@ class DecompositionSettings:
         in memory, and where its rows are computed in single precision.
     rounds_without_rise, rounds_without_gain, gain : rounds after which the dual that does not rise, and the gap
         that does not fall by the factor `gain`, are taken to be as good as rounding lets them be.
-    step_cost : operations of a compiled loop per entry that it goes over, for losses that see single scores and for
-        others, whose entries lie nearer.
+    step_cost : operations of a compiled loop per entry that it goes over, for losses that see single scores and
+        for others, whose entries lie nearer.
     update_cost : operations of a product per class, example and changed example; products this thin are slow.
     round_cost : entries visited in a round, per class and example.
     round_calls : calls in a round.

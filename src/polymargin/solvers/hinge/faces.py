@@ -30,6 +30,8 @@ class FaceSettings:
     patience, settled : rounds in which the gap must halve, until it is so small: from a face too far away Newton
         steps lead nowhere.
     ridge : relative ridge that makes a flat face factorisable.
+    far, far_ridge : relative gap above which the ridge is the gap, and holds a step near its beginning; that ridge
+        at most.
     in_single : whether systems are factorised in single precision; refinements are in double precision.
     refinements : solutions of a face's system, the later ones for what rounding and the ridge have left.
     face_cost : entries that are visited for a face, whatever its size.
@@ -46,6 +48,8 @@ class FaceSettings:
     patience: int = 6
     settled: float = 1e-8
     ridge: float = 1e-9
+    far: float = 1e-4
+    far_ridge: float = 1e-3
     in_single: bool = False
     refinements: int = 3
     face_cost: float = 1e5
