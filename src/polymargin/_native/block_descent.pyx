@@ -133,10 +133,10 @@ cdef inline void _rest(bint counts, int epoch, int* calm, int* wake) noexcept no
 
 def shuffle_awake(const int[::1] wake, int epoch, const double[::1] slack, double share, int most,
                   int between, uint64_t[::1] state, int[::1] order):
-    """Write the blocks that are to be visited in an epoch to `order`, shuffled, and return how many visits that is.
+    """Write the blocks that are to be visited in an epoch to `order`, shuffled; return the number of visits.
 
-    A block is visited as often as its slack is whole multiples of `share`, once at least, `most` times at most, and
-    not so often that fewer than `between` others would be visited meanwhile: by itself it has nothing left to do.
+    A block is visited as often as its slack is whole multiples of `share`, once at least, `most` times at most,
+    and not so often that fewer than `between` others are visited meanwhile: by itself it has nothing left to do.
     `state` (1,) is that of the random numbers. Every visit takes a place up to the end, whose block goes there.
     """
     cdef Py_ssize_t number = 0, awake = 0, place
