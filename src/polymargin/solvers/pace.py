@@ -1,12 +1,13 @@
 """How fast a gap falls, and what is still to do: for methods whose number of steps nobody can foretell."""
 
 from bisect import bisect_left
-from math import exp, inf, log
+from math import expm1, inf, log
+from sys import float_info
 
 from polymargin.solvers.contract import Record
 
-_LARGEST = 700.0
-"""Largest exponent of a finite number, about."""
+LARGEST = log(float_info.max)
+"""Logarithm of the largest number."""
 
 
 class Pace:
@@ -46,5 +47,5 @@ class Pace:
             return inf
         nats, fallen = log(gap / (self.tol * self._scale)), log(earlier / gap)
         by_factor = slower * nats * (work - before) / fallen
-        by_power = work * (exp(min(nats * log(work / before) / fallen, _LARGEST)) - 1.0)
+        by_power = work * expm1(min(nats * log(work / before) / fallen, LARGEST))
         return min(by_factor, by_power)
