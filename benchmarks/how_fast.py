@@ -330,8 +330,8 @@ FIGURES = {
 ## Case by case: kernels beside SVC
 
 Times that SVC takes with the same C and gamma, at gamma of one and of eight over the number of variables; every
-case is a data set and some of its rows. Methods were chosen on the sets of the first half alone; those of the last
-are public ones that were never looked into (`python -m benchmarks.widths` prints all cases).
+case is a data set and some of its rows. Methods were chosen on the sets of the first half; those of the last are
+public ones that nothing was chosen on (`python -m benchmarks.widths` prints all cases).
 
 ```{include} figures/widths.md
 ```
@@ -339,7 +339,8 @@ are public ones that were never looked into (`python -m benchmarks.widths` print
     "linear": """
 ## Case by case: linear machines beside LinearSVC(crammer_singer) at equal accuracy
 
-Times that LinearSVC takes with the largest tolerance that comes within 1e-3 of the optimum of its own problem
+Times that LinearSVC takes with the largest tolerance that comes within 1e-3 of the optimum of its own problem; the
+halves are as above, but that when block descent is left for another method was compared on sets of all three
 (`python -m benchmarks.linear` prints all cases).
 
 ```{include} figures/linear.md

