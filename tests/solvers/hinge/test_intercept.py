@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from polymargin.solvers.hinge.intercept import potential_intercept, quantile_intercept
+from polymargin.problems.hinge.catalogue import loss_of
+from polymargin.solvers.hinge.intercept import central_intercept, potential_intercept, quantile_intercept
 from polymargin.solvers.hinge.moves import NONE
 
 
@@ -55,6 +56,28 @@ def test_intercept_of_a_class_without_losses():
     assert b[0] <= -2.0
     assert b[1] <= -1.0
     assert abs(b.sum()) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_guess_changes_no_value(seed):
+    """Near or far, of few rows or many, with ties, and where nothing is lost near the guess."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(2, 2000)), int(rng.integers(2, 9))
+    H = rng.normal(size=(n, k)) * 10.0 ** rng.integers(-3, 2)
+    if seed % 3 == 0:
+        H = H.round(2)  # ties
+    upper = rng.choice([0.0, 1.0, 2.0, 0.3], size=(n, k))
+    if seed % 5 == 0:
+        upper[:, 0] = 0.0  # a class that costs nothing
+    labels = rng.integers(0, k, n)
+    upper[np.arange(n), labels] = 0.0
+    losses, nothing = loss_of("lee").over(labels, upper), np.zeros((n, k))
+    b = central_intercept(losses, nothing, H)
+    for far in (0.0, 0.01, 0.3, 30.0):
+        guess = b + far * rng.normal(size=k)
+        found = central_intercept(losses, nothing, H, guess=guess - guess.mean())
+        assert abs(found.sum()) < 1e-12 * max(1.0, abs(found).max())
+        assert losses.value(H + found) == pytest.approx(losses.value(H + b), rel=1e-12, abs=1e-12)
 
 
 def test_potentials_of_many_classes_where_cycles_are_zero_but_for_rounding():

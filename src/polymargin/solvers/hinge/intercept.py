@@ -33,15 +33,34 @@ def central_intercept(
         optimal, rough = potential_intercept(arcs), halfway_intercept(arcs)
         return rough if losses.value(H + rough) < (1.0 - 1e-9) * losses.value(H + optimal) else optimal
     G, upper = -losses.margins(H), boxes(losses, "The intercept by quantiles").upper
-    reach = INTERCEPT.reach * losses.offset
-    for _ in range(INTERCEPT.tries):
-        if guess is None:
-            break
-        b = quantile_intercept(G, upper, window=(guess - reach, guess + reach))
+    if guess is not None:
+        b = quantile_intercept(G, upper, window=_narrow_window(G, upper, guess, INTERCEPT.reach * losses.offset))
         if b is not None:
             return b
-        reach *= INTERCEPT.wider
     return cast(NDArray[np.float64], quantile_intercept(G, upper))
+
+
+def _narrow_window(
+    G: NDArray[np.float64], upper: NDArray[np.float64], guess: NDArray[np.float64], reach: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bounds of the solution, if it is within `reach` of the guess: counted in bins, not sorted.
+
+    All classes pass a number of bins by the weight mu; where the bins' lower ends, or their upper ones, sum to
+    zero is told by how many are passed in all.
+    """
+    k, bins = G.shape[1], INTERCEPT.bins
+    width, lowest = 2.0 * reach / bins, guess - reach
+    # below the first bin, in one of them, or beyond the last
+    place = np.clip((G - lowest) / width + 1.0, 0.0, bins + 1.0).astype(np.intp)
+    place += np.arange(k) * (bins + 2)
+    cumulative = np.bincount(place.ravel(), upper.ravel(), k * (bins + 2)).reshape(k, -1).cumsum(axis=1)
+    weights = np.sort(cumulative, axis=None)
+    fewest = -float(lowest.sum()) / width
+    first, last = (weights[min(max(int(np.ceil(passed)), 1), weights.size) - 1] for passed in (fewest, fewest + k))
+    slack = _SAME_WEIGHT * weights[-1]
+    # the left end at the least weight may lie some bins before the right end
+    begin, end = (cumulative < first - slack).sum(axis=1), (cumulative <= last + slack).sum(axis=1)
+    return lowest + (begin - 2) * width, lowest + (end + 1) * width  # with a bin to spare for rounding
 
 
 def quantile_intercept(
@@ -60,8 +79,8 @@ def quantile_intercept(
     """
     quantiles = _Quantiles(G, upper, window)
     heaviest = float(quantiles.totals.max())
-    if heaviest == 0.0:
-        return np.zeros(G.shape[1])
+    if heaviest == 0.0:  # nothing is lost by any intercept, or all that could be is beyond the window
+        return np.zeros(G.shape[1]) if window is None else None
     slack = _SAME_WEIGHT * heaviest
     mu = quantiles.weight_where_right_ends_reach_zero()
     left, right = quantiles.left_ends(mu - slack), quantiles.right_ends(mu + slack)

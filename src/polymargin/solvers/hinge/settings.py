@@ -222,13 +222,12 @@ class InterceptSettings:
 
     Attributes
     ----------
-    reach, wider, tries : half the width of the first window about the guess, in units of the margin; the factor by
-        which it grows, and how often.
+    reach : how far from the guess they are looked for, in units of the margin.
+    bins : that scores as near as that are counted in, to find those few that have to be sorted.
     """
 
-    reach: float = 0.05
-    wider: float = 4.0
-    tries: int = 3
+    reach: float = 0.8
+    bins: int = 1024
 
 
 INTERCEPT = InterceptSettings()
