@@ -1,6 +1,6 @@
 """Which criterion should choose C and the kernel width: left-out scores of one fit a grid point, beside ten folds.
 
-    python -m benchmarks.criteria [--half choosing reported unseen] [--draws 6] [--markdown FILE]
+    python -m benchmarks.criteria [--half choosing reported unseen] [--draws 12] [--markdown FILE]
 
 What a grid tells (left-out scores, test errors, costs over ten folds) takes minutes and is kept in the folder
 `--scores`; the criteria are then compared in seconds. A new criterion is chosen on one half of the data sets and
@@ -215,7 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", nargs="+", choices=list(HALVES), default=list(HALVES))
     parser.add_argument("--loss", nargs="+", default=["lee", "weston"])
-    parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--draws", type=int, default=12)
     parser.add_argument("--scores", type=Path, default=SCORES, help=f"folder of what was seen; {SCORES}")
     markdown_option(parser)
     given = parser.parse_args()
