@@ -48,7 +48,8 @@ def _narrow_window(
     All classes pass a number of bins by the weight mu; where the bins' lower ends, or their upper ones, sum to
     zero is told by how many are passed in all.
     """
-    k, bins = G.shape[1], INTERCEPT.bins
+    n, k = G.shape
+    bins = min(INTERCEPT.bins, max(n, 1))  # no more than there are scores to count
     width, lowest = 2.0 * reach / bins, guess - reach
     # below the first bin, in one of them, or beyond the last
     place = np.clip((G - lowest) / width + 1.0, 0.0, bins + 1.0).astype(np.intp)

@@ -223,7 +223,7 @@ class InterceptSettings:
     Attributes
     ----------
     reach : how far from the guess they are looked for, in units of the margin.
-    bins : that scores as near as that are counted in, to find those few that have to be sorted.
+    bins : that scores as near as that are counted in, at most, to find those few that have to be sorted.
     """
 
     reach: float = 0.8
