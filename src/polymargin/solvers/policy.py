@@ -173,12 +173,20 @@ class Policy(PolicySettings):
         return self.rates.seconds("product", float(len(features)) * features.size)
 
     def _by_work(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
-        """Return the candidates, the cheapest first; splitting, which knows its pace, has the patience for two."""
+        """Return the candidates, the cheapest first; splitting, which knows its pace, has the patience for two.
+
+        Relative splitting has none left where an interior point, whose iterations hardly vary, would be done.
+        """
         stages = sorted(self._candidates(problem, tol), key=self._price)
+        surely = min(
+            (stage.predicted or 0.0 for stage in stages if stage.method.name == InteriorPoint.name), default=inf
+        )
         for at, (stage, following) in enumerate(pairwise(stages)):
+            budget = stage.budget or 0.0
             if stage.method.name == Splitting.name:
-                budget = max(stage.budget or 0.0, self.patience * (following.predicted or 0.0))
-                stages[at] = replace(stage, budget=budget)
+                stages[at] = replace(stage, budget=max(budget, self.patience * (following.predicted or 0.0)))
+            if stage.method.name == RelativeSplitting.name:
+                stages[at] = replace(stage, budget=min(budget, self.patience * surely))
         return stages
 
     def _price(self, stage: Stage) -> float:

@@ -227,6 +227,17 @@ def test_block_descent_comes_first_on_few_rows_only_where_it_takes_less(loss):
     assert methods(many, dear)[0] == "block_descent"
 
 
+@pytest.mark.parametrize("loss", ["weston", "crammer"])
+def test_relative_splitting_is_left_where_an_interior_point_would_be_done(loss):
+    """Two rows a class at a large C: it takes ten times as long as expected there, and had all the patience."""
+    X, labels = separable(120, 5, 60)
+    rows = Portfolio().solve(machine(loss, X, labels, C=100.0), Settings(1e-4)).trace
+    assert rows[-1].method == InteriorPoint.name
+    predicted = rows[-1].predicted
+    for row in rows[:-1]:
+        assert row.work <= 1.1 * Policy().patience * predicted
+
+
 def test_small_problems_are_judged_by_what_their_calls_take():
     """Block descent has next to no operations here, but would need hundreds of epochs."""
     problem = machine("weston", *separable(60, 4, 3), C=100.0)
