@@ -55,6 +55,22 @@ def test_block_descent_reaches_the_optimum(loss, seed):
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_block_descent_takes_rows_from_their_mean(loss, storage):
+    """Where the origin lies makes no difference to a machine with an intercept: it took 200 times as long."""
+    rng = np.random.default_rng(0)
+    X, labels = blobs(rng, 200, 6, 4)
+    losses = random_losses(rng, loss, labels, 4, 0.03)
+    near, far = (
+        BlockDescent().solve(HingeProblem(FeatureGram(storage(X + place)), losses, True), Settings(1e-4, 5000))
+        for place in (0.0, 30.0)
+    )
+    assert near.status is far.status is Status.SOLVED
+    assert far.n_iter <= 2 * near.n_iter
+    assert far.certificate.primal == pytest.approx(near.certificate.primal, rel=2e-4)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_matrices_of_classes_made_whole_solve_newtons_system(storage, fit_intercept):
     rng = np.random.default_rng(1)

@@ -123,6 +123,9 @@ class BlockDescent:
     a constant feature of squared length `tau`, and multipliers b that follow it after every epoch. Before a
     certificate is drawn up the sums are repaired exactly (:mod:`polymargin.solvers.hinge.feasibility`).
 
+    With the intercept it makes no difference where the origin lies, and rows are taken from their mean: what they
+    have in common tied all of them to one another, pixels took twice the epochs.
+
     Examples that rest at a vertex of their block, or whose part in the gap is small, are visited more and more
     rarely, but never dropped, so nothing needs to be undone at the end.
 
@@ -251,6 +254,7 @@ class _Best:
         What repairs the sums moves all scores together: the primal objective is further from its optimum with
         those, often ten times. Better intercepts are sought only where the multipliers do not suffice.
         """
+        R = R - R.mean(axis=0)  # of rows taken from their mean, as the descent has them
         problem, scores = self.problem, self.problem.gram.matmul(R)
         point = replace(repaired, primal=R)
         certificate = problem.certify(point, primal_scores=scores)
@@ -289,18 +293,25 @@ class _Descent:
         self.dual = begin.dual.copy()
         R = problem.coefficients(self.dual)
         self.sweep, self.features, self.W = _bind_features(gram.features, R)
+        self.along, self.centre = np.zeros(gram.n), 0.0
+        if problem.fit_intercept:
+            self.along, self.centre = _along_their_mean(gram.features)
         squares = gram.diagonal()
+        # no less than they are: rounding is relative to what was subtracted
+        squares += self.centre - 2.0 * self.along + tuning.rounding * (squares + self.centre)
         self.tau = tuning.pull * float(squares.mean()) if problem.fit_intercept else 0.0
         # an empty row has no curvature of its own
         self.squares = np.maximum(
             squares, max(tuning.least_square * float(squares.mean()), np.finfo(np.float64).tiny)
         )
-        self.multipliers = begin.intercept.copy()
-        self.shift = self.multipliers + self.tau * R.sum(axis=0)
+        sums = R.sum(axis=0)
+        of_centre = (self.along - self.centre) @ R if self.centre else np.zeros_like(sums)
+        self.multipliers = begin.intercept + of_centre
+        self.common = np.array([self.multipliers + self.tau * sums, sums, of_centre])
         blocks = len(self.dual)
         self.tables = _tables(losses)
         self.loss, self.slack, self.missed = np.zeros(blocks), np.zeros(blocks), 0.0
-        self.common = np.empty(gram.features.shape[1])
+        self.of_features = np.empty(gram.features.shape[1])
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
         self.large, self.most_visits = tuning.large, (tuning.most_visits, tuning.between)
         # few parts can be so many times the mean
@@ -325,9 +336,9 @@ class _Descent:
         for first in range(0, len(awake), self.burst):
             visited = awake[first : first + self.burst]
             added = self.sweep(
-                *self.features, self.squares, visited, example, label, bound, *rules,
-                self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
-                negligible, self.scratch,
+                *self.features, self.squares, self.along, visited, example, label, bound, *rules,
+                self.tau, self.centre, self.dual, self.W, self.common, self.loss, self.slack, self.calm, self.wake,
+                epoch, negligible, self.scratch,
             )  # fmt: skip
             progress.work += self.work_per_visit * len(visited) + self.work_per_addition * added
             if first + self.burst < len(awake) and progress.out_of_time():
@@ -335,7 +346,7 @@ class _Descent:
         progress.count("call", self.calls)
         by_class = self.sweep is sweep_dense
         squared, lost, self.missed = totals(
-            self.W, by_class, self.dual.shape[1], self.loss, self.slack, self.common
+            self.W, by_class, self.common, self.centre, self.loss, self.slack, self.of_features
         )
         primal = 0.5 * squared + lost
         return primal, primal - self.missed
@@ -343,7 +354,7 @@ class _Descent:
     def move_multipliers(self) -> None:
         """Step of the augmented Lagrangian: b <- b + tau 1'R, which is the shift that the scores have now."""
         if self.tau:
-            move_multipliers(self.multipliers, self.shift)
+            move_multipliers(self.multipliers, self.common[0])
 
     @property
     def can_pull_harder(self) -> bool:
@@ -354,14 +365,21 @@ class _Descent:
         """Give the sums more weight: the multipliers follow them in longer steps."""
         self.pulls_left -= 1
         self.tau *= self.harder
-        self.shift = self.multipliers + self.tau * self.problem.coefficients(self.dual).sum(axis=0)
+        self.common[0] = self.multipliers + self.tau * self.problem.coefficients(self.dual).sum(axis=0)
         self.calm[:], self.wake[:] = 1, 0
 
     def point(self) -> HingePoint:
         """Return a copy of the current point, columns not yet balanced."""
-        return HingePoint(
-            self.dual.copy(), self.shift - self.shift.mean() if self.tau else np.zeros_like(self.shift)
-        )
+        shift, _, of_centre = self.common
+        intercept = shift - of_centre
+        return HingePoint(self.dual.copy(), intercept - intercept.mean() if self.tau else np.zeros_like(shift))
+
+
+def _along_their_mean(features: Any) -> tuple[NDArray[np.float64], float]:
+    """Return the inner products of the rows with their mean, and its squared length."""
+    n = features.shape[0]
+    mean = np.asarray(features.T @ np.full(n, 1.0 / n), dtype=np.float64)
+    return np.asarray(features @ mean, dtype=np.float64), float(np.vdot(mean, mean))
 
 
 def _bind_features(features: Any, R: NDArray[np.float64]) -> tuple[Any, tuple, NDArray[np.float64]]:
