@@ -5,7 +5,14 @@ import pytest
 from scipy import sparse
 from scipy.optimize import brentq
 
-from polymargin._native.block_descent import move_multipliers, shuffle_awake, sweep_dense, sweep_sparse, totals
+from polymargin._native.block_descent import (
+    lead,
+    move_multipliers,
+    shuffle_awake,
+    sweep_dense,
+    sweep_sparse,
+    totals,
+)
 from polymargin._native.proximal import proximal_step
 from polymargin.problems.hinge import crammer_singer, lee_lin_wahba, weston_watkins
 from tests.simulate import blobs, random_costs
@@ -246,3 +253,12 @@ def test_multipliers_move_to_the_shift_and_the_shift_as_far_beyond():
     move_multipliers(multipliers, shift)
     np.testing.assert_allclose(multipliers, centred, atol=1e-15)
     np.testing.assert_allclose(shift, centred + (centred - before), atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (5, 4)])
+def test_a_mean_is_drawn_to_values(shape):
+    rng = np.random.default_rng(0)
+    mean, values = rng.normal(size=shape), rng.normal(size=shape)
+    expected = mean + 0.3 * (values - mean)
+    lead(mean, values, 0.3)
+    np.testing.assert_allclose(mean, expected, rtol=1e-14)

@@ -211,6 +211,18 @@ def move_multipliers(double[::1] multipliers, double[::1] shift):
         multipliers[j] = value
 
 
+def lead(double[:, ::1] mean, const double[:, ::1] values, double weight):
+    """Draw a mean to values by a part of the way."""
+    cdef Py_ssize_t i, size = values.shape[0] * values.shape[1]
+    cdef double* of_mean
+    cdef const double* of_values
+    if size > 0:
+        of_mean, of_values = &mean[0, 0], &values[0, 0]
+        with nogil:
+            for i in range(size):
+                of_mean[i] += weight * (of_values[i] - of_mean[i])
+
+
 def sweep_dense(
     const floating[:, ::1] X, const double[::1] squares, const double[::1] along, const int[::1] order,
     const int[::1] example, const int[::1] label, const double[:, ::1] bound, double offset, double coupling,

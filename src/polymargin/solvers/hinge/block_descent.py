@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.block_descent import move_multipliers, shuffle_awake, sweep_dense, sweep_sparse, totals
+from polymargin._native.block_descent import (
+    lead,
+    move_multipliers,
+    shuffle_awake,
+    sweep_dense,
+    sweep_sparse,
+    totals,
+)
 from polymargin.gram import FeatureGram, as_features, compressed_parts, padded, padded_width, transposed_times
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
@@ -24,71 +31,10 @@ from polymargin.solvers.contract import (
 )
 from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
+from polymargin.solvers.hinge.descent_settings import DEFAULTS, DescentSettings
 from polymargin.solvers.hinge.feasibility import balanced, feasible
 from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.pace import Pace
-
-
-@dataclass(frozen=True, slots=True)
-class DescentSettings:
-    """Tuning of block descent; none of it changes what is certified.
-
-    Attributes
-    ----------
-    burst : multiplications between two looks at the clock: about a tenth of a second.
-    pull : squared length of the constant feature over that of the average row; with 1 it took twice the epochs.
-    harder, most_pulls : factor by which it grows where the descent has ended and the sums are still wrong, as with
-        rows so short that no score moves; how often it may.
-    rounding : relative gap of the descent that is nothing but rounding error.
-    least_square : of a row without entries, relative to the average row.
-    negligible : part of a block in the gap, relative to the mean, below which it rests as if it had not changed,
-        for losses that see single scores and for others: up to a half of the visits were to such blocks.
-    large, most_visits, between : part of a block in the gap, relative to the mean, for every whole one of which it
-        is visited in an epoch, as a few blocks that tie each other have most of the gap in the end; how often at
-        most; and visits of others between two of its own at least.
-    gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
-        rounding can be left.
-    closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
-        farther the last one was from the tolerance, the smaller it is.
-    start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
-    step_cost : operations of the compiled loop that a visit takes per class, whatever the row, for losses that see
-        single scores and for others.
-    entry_cost, row_cost : of a product of a stored entry of a sparse row, and of an entry of a dense one, which is
-        at hand.
-    judged_after : epochs after which the pace is believed.
-    slower : how often what a factor of late promises the descent takes, as it becomes slower, for losses that see
-        single scores and for others.
-    least_way, near : part of a rival's work that it takes however near it begins; the largest tolerance that
-        counts as a way to go.
-    clear : certified gap below which a point is better than zero, which is then not looked at.
-    """
-
-    burst: float = 2e8
-    pull: float = 0.1
-    harder: float = 10.0
-    most_pulls: int = 30
-    rounding: float = 1e-15
-    least_square: float = 1e-6
-    negligible: tuple[float, float] = (0.3, 0.0)
-    large: float = 3.0
-    most_visits: int = 16
-    between: int = 8
-    gain: float = 0.99
-    patience: int = 5000
-    closer: tuple[float, float] = (0.8, 0.95)
-    start_calls: int = 700
-    epoch_calls: int = 10
-    step_cost: tuple[float, float] = (7.0, 7.0)
-    entry_cost: float = 0.12
-    row_cost: float = 0.4
-    judged_after: int = 6
-    slower: tuple[float, float] = (4.0, 2.0)
-    least_way: float = 0.3
-    near: float = 0.5
-    clear: float = 0.5
-
-
-DEFAULTS = DescentSettings()
 
 
 def operations_per_epoch(features: Any, losses: Losses, tuning: DescentSettings) -> Operations:
@@ -185,7 +131,9 @@ class BlockDescent:
                     progress.status = Status.STALLED
                     best.offer(descent.point(), is_last=not is_left)
                     break
-                if gap <= min(settings.tol, next_certificate):
+                if gap <= self.tuning.averaged * settings.tol:
+                    descent.average()
+                if gap <= min(descent.promising * settings.tol, next_certificate):
                     certificate = best.offer(descent.point())
                     if certificate.within(settings.tol):
                         break
@@ -236,8 +184,8 @@ class _Best:
         dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
             repaired = HingePoint(dual, point.intercept)
-            if is_last and problem.fit_intercept and problem.losses.sees_single_scores and problem.tilt is None:
-                repaired, certificate = self._with_scores_before_repair(repaired, problem.coefficients(point.dual))
+            if is_last and point.primal is not None:
+                repaired, certificate = self._with_scores_before_repair(replace(repaired, primal=point.primal))
             else:
                 certificate = problem.certify(repaired)
             # zero is looked at only where it may be better
@@ -246,17 +194,14 @@ class _Best:
                 self.point, self._certificate = repaired, certificate
         return self.certificate
 
-    def _with_scores_before_repair(
-        self, repaired: HingePoint, R: NDArray[np.float64]
-    ) -> tuple[HingePoint, Certificate]:
-        """Return the repaired point with the scores of coefficients R from before, and what it is worth.
+    def _with_scores_before_repair(self, point: HingePoint) -> tuple[HingePoint, Certificate]:
+        """Return the repaired point with the primal coefficients from before, and what it is worth.
 
         What repairs the sums moves all scores together: the primal objective is further from its optimum with
         those, often ten times. Better intercepts are sought only where the multipliers do not suffice.
         """
-        R = R - R.mean(axis=0)  # of rows taken from their mean, as the descent has them
+        R = self.problem.model(point)
         problem, scores = self.problem, self.problem.gram.matmul(R)
-        point = replace(repaired, primal=R)
         certificate = problem.certify(point, primal_scores=scores)
         if certificate.within(self.tol):
             return point, certificate
@@ -323,6 +268,8 @@ class _Descent:
         self.work_per_addition = RATES.work(operations_of_addition(gram.features, tuning))
         self.calls, self.negligible = tuning.epoch_calls, tuning.negligible[0 if losses.sees_single_scores else 1]
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
+        self.has_primal = problem.fit_intercept and losses.sees_single_scores and problem.tilt is None
+        self.tuning, self.averaged = tuning, 0
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
@@ -351,6 +298,29 @@ class _Descent:
         primal = 0.5 * squared + lost
         return primal, primal - self.missed
 
+    def average(self) -> None:
+        """Let the point of the last epoch count in the primal one, the later the more.
+
+        Steps leave noise in the weights, to which the losses of all rows answer: a mean of them took off half of
+        what the primal objective was above its optimum, and a fifth of the epochs. Where hinges do not see single
+        scores it took off a tenth, no more than the products cost that a primal point of its own takes.
+        """
+        if not self.has_primal:
+            return
+        self.averaged += 1
+        intercept, power = self._intercept(), self.tuning.lately
+        if self.averaged == 1:
+            self.mean, self.mean_intercept = self.dual.copy(), intercept
+            return
+        weight = (power + 1.0) / (power + self.averaged)
+        lead(self.mean, self.dual, weight)
+        self.mean_intercept = self.mean_intercept + weight * (intercept - self.mean_intercept)
+
+    @property
+    def promising(self) -> float:
+        """The gap, in tolerances, at which a certificate is worth its time."""
+        return 1.0 / self.tuning.less if self.averaged > 1 else 1.0
+
     def move_multipliers(self) -> None:
         """Step of the augmented Lagrangian: b <- b + tau 1'R, which is the shift that the scores have now."""
         if self.tau:
@@ -369,10 +339,17 @@ class _Descent:
         self.calm[:], self.wake[:] = 1, 0
 
     def point(self) -> HingePoint:
-        """Return a copy of the current point, columns not yet balanced."""
+        """Return a copy of the current point, columns not yet balanced, and a primal one if there is its own."""
+        if not self.has_primal:
+            return HingePoint(self.dual.copy(), self._intercept())
+        R = self.problem.coefficients(self.mean if self.averaged else self.dual)
+        R -= R.mean(axis=0)  # of rows taken from their mean, as the descent has them
+        return HingePoint(self.dual.copy(), self.mean_intercept if self.averaged else self._intercept(), primal=R)
+
+    def _intercept(self) -> NDArray[np.float64]:
         shift, _, of_centre = self.common
         intercept = shift - of_centre
-        return HingePoint(self.dual.copy(), intercept - intercept.mean() if self.tau else np.zeros_like(shift))
+        return intercept - intercept.mean() if self.tau else np.zeros_like(shift)
 
 
 def _along_their_mean(features: Any) -> tuple[NDArray[np.float64], float]:
