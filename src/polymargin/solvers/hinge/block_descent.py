@@ -132,7 +132,7 @@ class BlockDescent:
                     best.offer(descent.point(), is_last=not is_left)
                     break
                 if gap <= self.tuning.averaged * settings.tol:
-                    descent.average()
+                    descent.average(gap)
                 if gap <= min(descent.promising * settings.tol, next_certificate):
                     certificate = best.offer(descent.point())
                     if certificate.within(settings.tol):
@@ -269,7 +269,7 @@ class _Descent:
         self.calls, self.negligible = tuning.epoch_calls, tuning.negligible[0 if losses.sees_single_scores else 1]
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
         self.has_primal = problem.fit_intercept and losses.sees_single_scores and problem.tilt is None
-        self.tuning, self.averaged = tuning, 0
+        self.tuning, self.averaged, self.gap = tuning, 0, np.inf
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
@@ -298,8 +298,8 @@ class _Descent:
         primal = 0.5 * squared + lost
         return primal, primal - self.missed
 
-    def average(self) -> None:
-        """Let the point of the last epoch count in the primal one, the later the more.
+    def average(self, gap: float) -> None:
+        """Let the point of the last epoch, of a gap that visits saw, count in the primal one, the later the more.
 
         Steps leave noise in the weights, to which the losses of all rows answer: a mean of them took off half of
         what the primal objective was above its optimum, and a fifth of the epochs. Where hinges do not see single
@@ -307,7 +307,9 @@ class _Descent:
         """
         if not self.has_primal:
             return
-        self.averaged += 1
+        # where an epoch takes off as much by itself, those before it are far away
+        self.averaged = 1 if gap <= self.tuning.less * self.gap else self.averaged + 1
+        self.gap = gap
         intercept, power = self._intercept(), self.tuning.lately
         if self.averaged == 1:
             self.mean, self.mean_intercept = self.dual.copy(), intercept
