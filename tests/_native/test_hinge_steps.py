@@ -5,7 +5,14 @@ import pytest
 from scipy import sparse
 from scipy.optimize import brentq
 
-from polymargin._native.block_descent import move_multipliers, shuffle_awake, sweep_dense, sweep_sparse, totals
+from polymargin._native.block_descent import (
+    lead,
+    move_multipliers,
+    shuffle_awake,
+    sweep_dense,
+    sweep_sparse,
+    totals,
+)
 from polymargin._native.proximal import proximal_step
 from polymargin.problems.hinge import crammer_singer, lee_lin_wahba, weston_watkins
 from tests.simulate import blobs, random_costs
@@ -80,11 +87,13 @@ def test_a_simplex_without_weight_has_the_answer_zero():
     assert sums == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("far", [0.0, 3.0])
 @pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
-def test_sweep(loss):
-    _, X, labels, losses, bound, dual = tables(loss)
-    tau = 0.3
+def test_sweep(loss, far):
+    rng, rows, labels, losses, bound, dual = tables(loss)
+    tau, m = 0.3, far * rng.normal(size=rows.shape[1])
     order = np.array([5, 0, 7], dtype=np.int32)
+    X = rows - m  # what the descent sees
     squares = np.square(X).sum(axis=1)
 
     expected = dual.copy()
@@ -106,14 +115,15 @@ def test_sweep(loss):
         expected[i] = u
 
     R = losses.coefficients(dual)
-    W, shift = np.ascontiguousarray((X.T @ R).T), tau * R.sum(axis=0)
+    W, sums = np.ascontiguousarray((rows.T @ R).T), R.sum(axis=0)
+    common = np.array([tau * sums, sums, (X.T @ R).T @ m])
     found = dual.copy()
     rules = {"lee": (1.0 / K, False, True), "weston": (-1.0, False, False), "crammer": (0.0, True, False)}[loss]
     calm, wake = np.ones(N, dtype=np.int32), np.zeros(N, dtype=np.int32)
     example = np.arange(N, dtype=np.int32)
     added = sweep_dense(
-        X, squares, order, example, labels, bound, losses.offset, *rules, tau, found, W, shift,
-        np.empty(N), np.empty(N), calm, wake, 1, 0.0, np.empty((3, K)),
+        rows, squares, rows @ m, order, example, labels, bound, losses.offset, *rules, tau, m @ m, found, W,
+        common, np.empty(N), np.empty(N), calm, wake, 1, 0.0, np.empty((3, K)),
     )  # fmt: skip
     np.testing.assert_allclose(found, expected, atol=1e-9)
     # rows are added up to what all classes have in common
@@ -123,8 +133,10 @@ def test_sweep(loss):
     # what the sweep keeps up to date
     R = losses.coefficients(found)
     centred = W - W.mean(axis=0)
-    np.testing.assert_allclose(centred, (X.T @ R).T, atol=1e-10)
-    np.testing.assert_allclose(shift - shift.mean(), tau * R.sum(axis=0), atol=1e-10)
+    np.testing.assert_allclose(centred, (rows.T @ R).T, atol=1e-10)
+    sums = R.sum(axis=0)
+    expected = np.array([tau * sums, sums, (X.T @ R).T @ m])
+    np.testing.assert_allclose(common - common.mean(axis=1, keepdims=True), expected, atol=1e-10)
 
 
 def test_blocks_of_small_slack_rest():
@@ -136,8 +148,8 @@ def test_blocks_of_small_slack_rest():
     # every epoch in which they are awake; a second visit in the same one does not make them rest longer
     for epoch, negligible in ((1, 0.0), (2, np.inf), (2, np.inf), (4, np.inf), (8, np.inf)):
         sweep_dense(
-            X, squares, order, example, labels, bound, losses.offset, 1.0 / K, False, True, 0.0, dual, W,
-            np.zeros(K), np.empty(N), slack, calm, wake, epoch, negligible, np.empty((3, K)),
+            X, squares, np.zeros(N), order, example, labels, bound, losses.offset, 1.0 / K, False, True, 0.0, 0.0,
+            dual, W, np.zeros((3, K)), np.empty(N), slack, calm, wake, epoch, negligible, np.empty((3, K)),
         )  # fmt: skip
         assert (wake[(before != dual).any(axis=1)] == 2 * epoch).all()
 
@@ -158,18 +170,20 @@ def test_sweep_of_compressed_rows(k, values, indices):
         (rows.data, rows.indices.astype(indices), rows.indptr.astype(indices)),
     )
     squares, order = np.square(X, dtype=np.float64).sum(axis=1) + 0.1, rng.permutation(n).astype(np.int32)
+    m = X.mean(axis=0, dtype=np.float64)
+    squares, along = squares - 2.0 * X @ m + m @ m, X @ m
     found = []
     for sweep, features, shape in zip((sweep_dense, sweep_sparse), storage, ((k, p), (p, width)), strict=True):
-        dual, W, shift = np.zeros((n, k)), np.zeros(shape), np.zeros(k)
+        dual, W, common = np.zeros((n, k)), np.zeros(shape), np.zeros((3, k))
         loss, slack = np.empty(n), np.empty(n)
         calm, wake = np.ones(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
         for epoch in (1, 2, 3):
             sweep(
-                *features, squares, order, tables.example, tables.label, tables.bound, losses.offset,
-                tables.coupling, False, True, tau, dual, W, shift, loss, slack, calm, wake, epoch,
+                *features, squares, along, order, tables.example, tables.label, tables.bound, losses.offset,
+                tables.coupling, False, True, tau, m @ m, dual, W, common, loss, slack, calm, wake, epoch,
                 0.0, np.zeros((3, width)),
             )  # fmt: skip
-        found.append((dual, W.T if sweep is sweep_dense else W[:, :k], shift, loss, slack))
+        found.append((dual, W.T if sweep is sweep_dense else W[:, :k], common, loss, slack))
         assert not W[:, k:].any() or sweep is sweep_dense
     for of_dense, of_sparse in zip(*found, strict=True):
         np.testing.assert_allclose(of_sparse, of_dense, atol=1e-9)
@@ -219,12 +233,17 @@ def test_no_more_visits_than_there_are_places(slack):
 def test_totals(p, k):
     rng = np.random.default_rng(p)
     W, loss, slack = rng.normal(size=(p, k)), rng.random(13), rng.random(13)
-    centred = W - W.mean(axis=1, keepdims=True)
+    m, sums = rng.normal(size=p), rng.normal(size=k)
+    from_centre = W - np.outer(m, sums)
+    common = np.array([rng.normal(size=k), sums, m @ from_centre])
+    centred = from_centre - from_centre.mean(axis=1, keepdims=True)
     expected = np.square(centred).sum(), loss.sum(), slack.sum()
     padded = np.zeros((p, 4 * -(-k // 4)))
     padded[:, :k] = W
     for table, by_class in ((W.T.copy(), True), (padded, False)):
-        assert totals(table, by_class, k, loss, slack, np.empty(p)) == pytest.approx(expected, rel=1e-13)
+        assert totals(table, by_class, common, m @ m, loss, slack, np.empty(p)) == pytest.approx(
+            expected, rel=1e-12
+        )
 
 
 def test_multipliers_move_to_the_shift_and_the_shift_as_far_beyond():
@@ -234,3 +253,12 @@ def test_multipliers_move_to_the_shift_and_the_shift_as_far_beyond():
     move_multipliers(multipliers, shift)
     np.testing.assert_allclose(multipliers, centred, atol=1e-15)
     np.testing.assert_allclose(shift, centred + (centred - before), atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (5, 4)])
+def test_a_mean_is_drawn_to_values(shape):
+    rng = np.random.default_rng(0)
+    mean, values = rng.normal(size=shape), rng.normal(size=shape)
+    expected = mean + 0.3 * (values - mean)
+    lead(mean, values, 0.3)
+    np.testing.assert_allclose(mean, expected, rtol=1e-14)

@@ -15,6 +15,11 @@ For Lee-Lin-Wahba ``R_i = -(u - mean u)`` and coupling = 1/k; for Weston-Watkins
 coupling = -1. `tau` is the weight of the augmented Lagrangian that keeps the columns of R near zero sum:
 ``shift = b + tau 1'R`` with multipliers b. The sequential method follows Keerthi et al. (KDD 2008).
 
+Rows are taken from a centre m, which changes nothing where the columns of R sum to zero; what all rows have in
+common would tie them to one another and slow the descent down. They are not copied: with ``W = X'R``, ``s = 1'R``
+and ``d = m'(W - m s')``, what a row scores is ``(x_i - m)'(W - m s') = W'x_i - (m'x_i) s - d``. `common` (3, k) is
+shift, s and d; `along` is ``m'x_i``, `centre` ``||m||^2``, and q is ``||x_i - m||^2 + tau``.
+
 Every sweep visits the blocks `order` once, in place, and returns how many of them changed. What is stored of a
 visited block: `loss` and `slack` (what it adds to the primal, and to the duality gap, at the scores it saw) and
 `wake` (the epoch in which to visit it again: blocks that rest at a vertex, or whose part in the gap is below
@@ -48,6 +53,10 @@ cdef extern from "vectors.h" nogil:
     double inner(const double *a, const double *b, ptrdiff_t m)
     double sum_of(const double *values, ptrdiff_t m)
     void accumulate(double *out, double factor, const double *b, ptrdiff_t m)
+    void start_from_centre(const double *shift, const double *sums, const double *of_centre, double along,
+                           double *f, int k)
+    void follow(double *shift, double *sums, double *of_centre, double tau, double along, const double *change,
+                int k)
     double move_to_aim(double shift, const double *target, const double *upper, double *u, double *change,
                        double *size, int k)
 
@@ -161,25 +170,30 @@ def shuffle_awake(const int[::1] wake, int epoch, const double[::1] slack, doubl
     return number
 
 
-def totals(const double[:, ::1] W, bint by_class, int k, const double[::1] loss, const double[::1] slack,
-           double[::1] common):
-    """Return ``||W||^2`` without what the k classes have in common, and the sums of `loss` and of `slack`.
+def totals(const double[:, ::1] W, bint by_class, const double[:, ::1] common, double centre,
+           const double[::1] loss, const double[::1] slack, double[::1] scratch):
+    """Return ``||W - m s'||^2`` without what the classes have in common, and the sums of `loss` and of `slack`.
 
-    W has one row per class, or one per feature; `common` (features,) takes their sums over classes.
+    W has one row per class, or one per feature; `scratch` (features,) takes their sums over classes.
     """
-    cdef Py_ssize_t n_features = common.shape[0], j, c
-    cdef double squared = 0.0, lost, missed
+    cdef Py_ssize_t n_features = scratch.shape[0], k = common.shape[1], j, c
+    cdef double squared = 0.0, lost, missed, summed = 0.0
     with nogil:
         if n_features > 0:
             if by_class:
-                common[:] = 0.0
+                scratch[:] = 0.0
                 for c in range(k):
-                    accumulate(&common[0], 1.0, &W[c, 0], n_features)
+                    accumulate(&scratch[0], 1.0, &W[c, 0], n_features)
             else:
                 for j in range(n_features):
-                    common[j] = sum_of(&W[j, 0], W.shape[1])
+                    scratch[j] = sum_of(&W[j, 0], W.shape[1])
             squared = inner(&W[0, 0], &W[0, 0], W.shape[0] * W.shape[1])
-            squared -= inner(&common[0], &common[0], n_features) / k
+            squared -= inner(&scratch[0], &scratch[0], n_features) / k
+        # m'W is d + ||m||^2 s
+        for c in range(k):
+            summed += common[1, c]
+        for c in range(k):
+            squared -= (2.0 * common[2, c] + centre * common[1, c]) * (common[1, c] - summed / k)
         lost, missed = sum_of(&loss[0], loss.shape[0]), sum_of(&slack[0], slack.shape[0])
     return squared, lost, missed
 
@@ -197,21 +211,37 @@ def move_multipliers(double[::1] multipliers, double[::1] shift):
         multipliers[j] = value
 
 
+def lead(double[:, ::1] mean, const double[:, ::1] values, double weight):
+    """Draw a mean to values by a part of the way."""
+    cdef Py_ssize_t i, size = values.shape[0] * values.shape[1]
+    cdef double* of_mean
+    cdef const double* of_values
+    if size > 0:
+        of_mean, of_values = &mean[0, 0], &values[0, 0]
+        with nogil:
+            for i in range(size):
+                of_mean[i] += weight * (of_values[i] - of_mean[i])
+
+
 def sweep_dense(
-    const floating[:, ::1] X, const double[::1] squares, const int[::1] order, const int[::1] example,
-    const int[::1] label, const double[:, ::1] bound, double offset, double coupling, bint simplex, bint centred,
-    double tau, double[:, ::1] dual, double[:, ::1] W, double[::1] shift, double[::1] loss, double[::1] slack,
-    int[::1] calm, int[::1] wake, int epoch, double negligible, double[:, ::1] scratch,
+    const floating[:, ::1] X, const double[::1] squares, const double[::1] along, const int[::1] order,
+    const int[::1] example, const int[::1] label, const double[:, ::1] bound, double offset, double coupling,
+    bint simplex, bint centred, double tau, double centre, double[:, ::1] dual, double[:, ::1] W,
+    double[:, ::1] common, double[::1] loss, double[::1] slack, int[::1] calm, int[::1] wake, int epoch,
+    double negligible, double[:, ::1] scratch,
 ):
     """Visit the blocks `order` of a problem with dense features; `scratch` is (3, k).
 
     Return how often a row was added to the weights of a class.
     """
     cdef Rules rules = Rules(offset, coupling, simplex, centred)
-    cdef int t, p, i, j, changed, k = dual.shape[1]
+    cdef int t, p, i, changed, k = dual.shape[1]
     cdef Py_ssize_t n_features = X.shape[1], added = 0
     cdef double* f = &scratch[0, 0]
     cdef double* change = &scratch[1, 0]
+    cdef double* shift = &common[0, 0]
+    cdef double* sums = &common[1, 0]
+    cdef double* of_centre = &common[2, 0]
     cdef const floating* x
     with nogil:
         for t in range(order.shape[0]):
@@ -223,10 +253,11 @@ def sweep_dense(
             p = order[t]
             i = example[p]
             x = &X[i, 0]
+            start_from_centre(shift, sums, of_centre, along[i], change, k)
             if floating is double:
-                products_with_doubles(&W[0, 0], x, &shift[0], f, n_features, k)
+                products_with_doubles(&W[0, 0], x, change, f, n_features, k)
             else:
-                products_with_floats(&W[0, 0], x, &shift[0], f, n_features, k)
+                products_with_floats(&W[0, 0], x, change, f, n_features, k)
             if centred:
                 _centre(f, k)
             changed = _move(&rules, label[p], &bound[p, 0], squares[i] + tau, f, &dual[p, 0], change,
@@ -238,17 +269,16 @@ def sweep_dense(
                 added += change_by_class_doubles(x, &W[0, 0], change, n_features, k)
             else:
                 added += change_by_class_floats(x, &W[0, 0], change, n_features, k)
-            for j in range(k):
-                shift[j] += tau * change[j]
+            follow(shift, sums, of_centre, tau, along[i] - centre, change, k)
     return added
 
 
 def sweep_sparse(
     const floating[::1] values, const index[::1] columns, const index[::1] starts, const double[::1] squares,
-    const int[::1] order, const int[::1] example, const int[::1] label, const double[:, ::1] bound, double offset,
-    double coupling, bint simplex, bint centred, double tau, double[:, ::1] dual, double[:, ::1] W,
-    double[::1] shift, double[::1] loss, double[::1] slack, int[::1] calm, int[::1] wake, int epoch,
-    double negligible, double[:, ::1] scratch,
+    const double[::1] along, const int[::1] order, const int[::1] example, const int[::1] label,
+    const double[:, ::1] bound, double offset, double coupling, bint simplex, bint centred, double tau,
+    double centre, double[:, ::1] dual, double[:, ::1] W, double[:, ::1] common, double[::1] loss,
+    double[::1] slack, int[::1] calm, int[::1] wake, int epoch, double negligible, double[:, ::1] scratch,
 ):
     """Visit the blocks `order` of a problem with features in compressed rows.
 
@@ -256,11 +286,14 @@ def sweep_sparse(
     Return how often a row was added to the weights of a class: to those of all classes if to one.
     """
     cdef Rules rules = Rules(offset, coupling, simplex, centred)
-    cdef int t, p, i, j, changed, k = dual.shape[1]
+    cdef int t, p, i, changed, k = dual.shape[1]
     cdef index first, number
     cdef Py_ssize_t added = 0, width = W.shape[1]
     cdef double* f = &scratch[0, 0]
     cdef double* change = &scratch[1, 0]
+    cdef double* shift = &common[0, 0]
+    cdef double* sums = &common[1, 0]
+    cdef double* of_centre = &common[2, 0]
     with nogil:
         for t in range(order.shape[0]):
             if t + 1 < order.shape[0]:
@@ -273,8 +306,7 @@ def sweep_sparse(
                 fetch(&bound[p, 0], bound.shape[1] * sizeof(double))
             p = order[t]
             i = example[p]
-            for j in range(k):
-                f[j] = shift[j]
+            start_from_centre(shift, sums, of_centre, along[i], f, k)
             first, number = starts[i], starts[i + 1] - starts[i]
             if number > 0:
                 score_row(&values[first], &columns[first], number, &W[0, 0], width, f)
@@ -288,6 +320,5 @@ def sweep_sparse(
             added += k
             if number > 0:
                 change_by_row(&values[first], &columns[first], number, &W[0, 0], width, change)
-            for j in range(k):
-                shift[j] += tau * change[j]
+            follow(shift, sums, of_centre, tau, along[i] - centre, change, k)
     return added

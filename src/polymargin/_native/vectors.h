@@ -133,6 +133,24 @@ PRODUCTS_WITH(float, floats)
 CHANGE_BY_CLASS(double, doubles)
 CHANGE_BY_CLASS(float, floats)
 
+/* What a row scores beside W, for rows taken from a centre: f = shift - along sums - of_centre. */
+POLYMARGIN_CLONES
+static void start_from_centre(const double *restrict shift, const double *restrict sums,
+                              const double *restrict of_centre, double along, double *restrict f, int k) {
+    for (int j = 0; j < k; j++) f[j] = shift[j] - along * sums[j] - of_centre[j];
+}
+
+/* Shift, sums and what the centre scores after a change of the coefficients of a row. */
+POLYMARGIN_CLONES
+static void follow(double *restrict shift, double *restrict sums, double *restrict of_centre, double tau, double along,
+                   const double *restrict change, int k) {
+    for (int j = 0; j < k; j++) {
+        shift[j] += tau * change[j];
+        sums[j] += change[j];
+        of_centre[j] += along * change[j];
+    }
+}
+
 /* out += a0 r0 + a1 r1 + a2 r2 + a3 r3, for rows in double and in single precision */
 POLYMARGIN_CLONES
 static void add_four_doubles(double *restrict out, const double *restrict r0, const double *restrict r1,

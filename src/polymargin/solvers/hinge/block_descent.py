@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.block_descent import move_multipliers, shuffle_awake, sweep_dense, sweep_sparse, totals
+from polymargin._native.block_descent import (
+    lead,
+    move_multipliers,
+    shuffle_awake,
+    sweep_dense,
+    sweep_sparse,
+    totals,
+)
 from polymargin.gram import FeatureGram, as_features, compressed_parts, padded, padded_width, transposed_times
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, Losses, polyhedral
@@ -24,71 +31,10 @@ from polymargin.solvers.contract import (
 )
 from polymargin.solvers.effort import RATES, Operations
 from polymargin.solvers.hinge.acceptance import accepts_compiled
+from polymargin.solvers.hinge.descent_settings import DEFAULTS, DescentSettings
 from polymargin.solvers.hinge.feasibility import balanced, feasible
 from polymargin.solvers.hinge.intercept import central_intercept
 from polymargin.solvers.pace import Pace
-
-
-@dataclass(frozen=True, slots=True)
-class DescentSettings:
-    """Tuning of block descent; none of it changes what is certified.
-
-    Attributes
-    ----------
-    burst : multiplications between two looks at the clock: about a tenth of a second.
-    pull : squared length of the constant feature over that of the average row; with 1 it took twice the epochs.
-    harder, most_pulls : factor by which it grows where the descent has ended and the sums are still wrong, as with
-        rows so short that no score moves; how often it may.
-    rounding : relative gap of the descent that is nothing but rounding error.
-    least_square : of a row without entries, relative to the average row.
-    negligible : part of a block in the gap, relative to the mean, below which it rests as if it had not changed,
-        for losses that see single scores and for others: up to a half of the visits were to such blocks.
-    large, most_visits, between : part of a block in the gap, relative to the mean, for every whole one of which it
-        is visited in an epoch, as a few blocks that tie each other have most of the gap in the end; how often at
-        most; and visits of others between two of its own at least.
-    gain, patience : factor by which the gap must fall to count as progress, and epochs without it after which only
-        rounding can be left.
-    closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
-        farther the last one was from the tolerance, the smaller it is.
-    start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
-    step_cost : operations of the compiled loop that a visit takes per class, whatever the row, for losses that see
-        single scores and for others.
-    entry_cost, row_cost : of a product of a stored entry of a sparse row, and of an entry of a dense one, which is
-        at hand.
-    judged_after : epochs after which the pace is believed.
-    slower : how often what a factor of late promises the descent takes, as it becomes slower, for losses that see
-        single scores and for others.
-    least_way, near : part of a rival's work that it takes however near it begins; the largest tolerance that
-        counts as a way to go.
-    clear : certified gap below which a point is better than zero, which is then not looked at.
-    """
-
-    burst: float = 2e8
-    pull: float = 0.1
-    harder: float = 10.0
-    most_pulls: int = 30
-    rounding: float = 1e-15
-    least_square: float = 1e-6
-    negligible: tuple[float, float] = (0.3, 0.0)
-    large: float = 3.0
-    most_visits: int = 16
-    between: int = 8
-    gain: float = 0.99
-    patience: int = 5000
-    closer: tuple[float, float] = (0.8, 0.95)
-    start_calls: int = 700
-    epoch_calls: int = 10
-    step_cost: tuple[float, float] = (7.0, 7.0)
-    entry_cost: float = 0.12
-    row_cost: float = 0.4
-    judged_after: int = 6
-    slower: tuple[float, float] = (4.0, 2.0)
-    least_way: float = 0.3
-    near: float = 0.5
-    clear: float = 0.5
-
-
-DEFAULTS = DescentSettings()
 
 
 def operations_per_epoch(features: Any, losses: Losses, tuning: DescentSettings) -> Operations:
@@ -122,6 +68,9 @@ class BlockDescent:
     the columns of R sum to zero, which couples all examples; an augmented Lagrangian takes this up:
     a constant feature of squared length `tau`, and multipliers b that follow it after every epoch. Before a
     certificate is drawn up the sums are repaired exactly (:mod:`polymargin.solvers.hinge.feasibility`).
+
+    With the intercept it makes no difference where the origin lies, and rows are taken from their mean: what they
+    have in common tied all of them to one another, pixels took twice the epochs.
 
     Examples that rest at a vertex of their block, or whose part in the gap is small, are visited more and more
     rarely, but never dropped, so nothing needs to be undone at the end.
@@ -182,7 +131,9 @@ class BlockDescent:
                     progress.status = Status.STALLED
                     best.offer(descent.point(), is_last=not is_left)
                     break
-                if gap <= min(settings.tol, next_certificate):
+                if gap <= self.tuning.averaged * settings.tol:
+                    descent.average(gap)
+                if gap <= min(descent.promising * settings.tol, next_certificate):
                     certificate = best.offer(descent.point())
                     if certificate.within(settings.tol):
                         break
@@ -233,8 +184,8 @@ class _Best:
         dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
             repaired = HingePoint(dual, point.intercept)
-            if is_last and problem.fit_intercept and problem.losses.sees_single_scores and problem.tilt is None:
-                repaired, certificate = self._with_scores_before_repair(repaired, problem.coefficients(point.dual))
+            if is_last and point.primal is not None:
+                repaired, certificate = self._with_scores_before_repair(replace(repaired, primal=point.primal))
             else:
                 certificate = problem.certify(repaired)
             # zero is looked at only where it may be better
@@ -243,16 +194,14 @@ class _Best:
                 self.point, self._certificate = repaired, certificate
         return self.certificate
 
-    def _with_scores_before_repair(
-        self, repaired: HingePoint, R: NDArray[np.float64]
-    ) -> tuple[HingePoint, Certificate]:
-        """Return the repaired point with the scores of coefficients R from before, and what it is worth.
+    def _with_scores_before_repair(self, point: HingePoint) -> tuple[HingePoint, Certificate]:
+        """Return the repaired point with the primal coefficients from before, and what it is worth.
 
         What repairs the sums moves all scores together: the primal objective is further from its optimum with
         those, often ten times. Better intercepts are sought only where the multipliers do not suffice.
         """
+        R = self.problem.model(point)
         problem, scores = self.problem, self.problem.gram.matmul(R)
-        point = replace(repaired, primal=R)
         certificate = problem.certify(point, primal_scores=scores)
         if certificate.within(self.tol):
             return point, certificate
@@ -289,18 +238,25 @@ class _Descent:
         self.dual = begin.dual.copy()
         R = problem.coefficients(self.dual)
         self.sweep, self.features, self.W = _bind_features(gram.features, R)
+        self.along, self.centre = np.zeros(gram.n), 0.0
+        if problem.fit_intercept:
+            self.along, self.centre = _along_their_mean(gram.features)
         squares = gram.diagonal()
+        # no less than they are: rounding is relative to what was subtracted
+        squares += self.centre - 2.0 * self.along + tuning.rounding * (squares + self.centre)
         self.tau = tuning.pull * float(squares.mean()) if problem.fit_intercept else 0.0
         # an empty row has no curvature of its own
         self.squares = np.maximum(
             squares, max(tuning.least_square * float(squares.mean()), np.finfo(np.float64).tiny)
         )
-        self.multipliers = begin.intercept.copy()
-        self.shift = self.multipliers + self.tau * R.sum(axis=0)
+        sums = R.sum(axis=0)
+        of_centre = (self.along - self.centre) @ R if self.centre else np.zeros_like(sums)
+        self.multipliers = begin.intercept + of_centre
+        self.common = np.array([self.multipliers + self.tau * sums, sums, of_centre])
         blocks = len(self.dual)
         self.tables = _tables(losses)
         self.loss, self.slack, self.missed = np.zeros(blocks), np.zeros(blocks), 0.0
-        self.common = np.empty(gram.features.shape[1])
+        self.of_features = np.empty(gram.features.shape[1])
         self.calm, self.wake = np.ones(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.int32)
         self.large, self.most_visits = tuning.large, (tuning.most_visits, tuning.between)
         # few parts can be so many times the mean
@@ -312,6 +268,8 @@ class _Descent:
         self.work_per_addition = RATES.work(operations_of_addition(gram.features, tuning))
         self.calls, self.negligible = tuning.epoch_calls, tuning.negligible[0 if losses.sees_single_scores else 1]
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
+        self.has_primal = problem.fit_intercept and losses.sees_single_scores and problem.tilt is None
+        self.tuning, self.averaged, self.gap = tuning, 0, np.inf
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
         """Visit every block that is awake; return primal and dual objective as the visits saw them."""
@@ -325,9 +283,9 @@ class _Descent:
         for first in range(0, len(awake), self.burst):
             visited = awake[first : first + self.burst]
             added = self.sweep(
-                *self.features, self.squares, visited, example, label, bound, *rules,
-                self.tau, self.dual, self.W, self.shift, self.loss, self.slack, self.calm, self.wake, epoch,
-                negligible, self.scratch,
+                *self.features, self.squares, self.along, visited, example, label, bound, *rules,
+                self.tau, self.centre, self.dual, self.W, self.common, self.loss, self.slack, self.calm, self.wake,
+                epoch, negligible, self.scratch,
             )  # fmt: skip
             progress.work += self.work_per_visit * len(visited) + self.work_per_addition * added
             if first + self.burst < len(awake) and progress.out_of_time():
@@ -335,15 +293,40 @@ class _Descent:
         progress.count("call", self.calls)
         by_class = self.sweep is sweep_dense
         squared, lost, self.missed = totals(
-            self.W, by_class, self.dual.shape[1], self.loss, self.slack, self.common
+            self.W, by_class, self.common, self.centre, self.loss, self.slack, self.of_features
         )
         primal = 0.5 * squared + lost
         return primal, primal - self.missed
 
+    def average(self, gap: float) -> None:
+        """Let the point of the last epoch, of a gap that visits saw, count in the primal one, the later the more.
+
+        Steps leave noise in the weights, to which the losses of all rows answer: a mean of them took off half of
+        what the primal objective was above its optimum, and a fifth of the epochs. Where hinges do not see single
+        scores it took off a tenth, no more than the products cost that a primal point of its own takes.
+        """
+        if not self.has_primal:
+            return
+        # where an epoch takes off as much by itself, those before it are far away
+        self.averaged = 1 if gap <= self.tuning.less * self.gap else self.averaged + 1
+        self.gap = gap
+        intercept, power = self._intercept(), self.tuning.lately
+        if self.averaged == 1:
+            self.mean, self.mean_intercept = self.dual.copy(), intercept
+            return
+        weight = (power + 1.0) / (power + self.averaged)
+        lead(self.mean, self.dual, weight)
+        self.mean_intercept = self.mean_intercept + weight * (intercept - self.mean_intercept)
+
+    @property
+    def promising(self) -> float:
+        """The gap, in tolerances, at which a certificate is worth its time."""
+        return 1.0 / self.tuning.less if self.averaged > 1 else 1.0
+
     def move_multipliers(self) -> None:
         """Step of the augmented Lagrangian: b <- b + tau 1'R, which is the shift that the scores have now."""
         if self.tau:
-            move_multipliers(self.multipliers, self.shift)
+            move_multipliers(self.multipliers, self.common[0])
 
     @property
     def can_pull_harder(self) -> bool:
@@ -354,14 +337,28 @@ class _Descent:
         """Give the sums more weight: the multipliers follow them in longer steps."""
         self.pulls_left -= 1
         self.tau *= self.harder
-        self.shift = self.multipliers + self.tau * self.problem.coefficients(self.dual).sum(axis=0)
+        self.common[0] = self.multipliers + self.tau * self.problem.coefficients(self.dual).sum(axis=0)
         self.calm[:], self.wake[:] = 1, 0
 
     def point(self) -> HingePoint:
-        """Return a copy of the current point, columns not yet balanced."""
-        return HingePoint(
-            self.dual.copy(), self.shift - self.shift.mean() if self.tau else np.zeros_like(self.shift)
-        )
+        """Return a copy of the current point, columns not yet balanced, and a primal one if there is its own."""
+        if not self.has_primal:
+            return HingePoint(self.dual.copy(), self._intercept())
+        R = self.problem.coefficients(self.mean if self.averaged else self.dual)
+        R -= R.mean(axis=0)  # of rows taken from their mean, as the descent has them
+        return HingePoint(self.dual.copy(), self.mean_intercept if self.averaged else self._intercept(), primal=R)
+
+    def _intercept(self) -> NDArray[np.float64]:
+        shift, _, of_centre = self.common
+        intercept = shift - of_centre
+        return intercept - intercept.mean() if self.tau else np.zeros_like(shift)
+
+
+def _along_their_mean(features: Any) -> tuple[NDArray[np.float64], float]:
+    """Return the inner products of the rows with their mean, and its squared length."""
+    n = features.shape[0]
+    mean = np.asarray(features.T @ np.full(n, 1.0 / n), dtype=np.float64)
+    return np.asarray(features @ mean, dtype=np.float64), float(np.vdot(mean, mean))
 
 
 def _bind_features(features: Any, R: NDArray[np.float64]) -> tuple[Any, tuple, NDArray[np.float64]]:

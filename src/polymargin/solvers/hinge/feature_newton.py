@@ -256,7 +256,7 @@ class _Smoothed:
         self.simplex, self.absolute = tables.simplex, tables.centred
         self.example, self.label, self.bound = tables.example, tables.label, tables.bound
         self.width = tuning.first_width * losses.offset
-        self.total_bound = float(self.bound.sum())
+        self.total_bound, self.largest_bound = float(self.bound.sum()), _largest(self.bound)
         self.centre = losses.resting_dual() if start is None else start.dual
         self.preconditioner: Callable[[Array], Array] | None = None
 
@@ -328,7 +328,8 @@ class _Smoothed:
     def newton_step(self, iterate: _SmoothedPoint) -> _SmoothedPoint:
         """Go along Newton's direction to where the slope has lost most of its size (secants on the derivative)."""
         direction = self.direction(iterate)
-        dF = rows_times(self.X, direction[:-1]) + direction[-1]
+        dF = rows_times(self.X, direction[:-1])
+        dF += direction[-1]
         slope = float(np.vdot(iterate.gradient, direction))
         from_norm, curvature = (
             float(np.vdot(iterate.W, direction[:-1])),
@@ -339,7 +340,8 @@ class _Smoothed:
         length = following = 1.0
         for _ in range(self.tuning.line_steps):
             length = following
-            F = iterate.F + length * dF
+            F = length * dF
+            F += iterate.F
             answer = self.answer(F)
             here = from_norm + length * curvature - float(np.vdot(answer.R, dF))
             if here < 0.0 and (length == 1.0 or -here <= self.tuning.slope_left * abs(slope)):
@@ -400,18 +402,18 @@ class _Curvature:
     """Newton's matrix ``I + sum_p x_i x_i' kron B_p`` at an iterate; B_p (k, k) is zero unless block p is free."""
 
     def __init__(self, model: _Smoothed, iterate: _SmoothedPoint):
-        n_free = iterate.free.sum(axis=1)
+        free = iterate.free.astype(np.float32)
+        n_free = free @ np.ones(free.shape[1], dtype=np.float32)  # NumPy sums short rows slowly
         blocks = np.flatnonzero(n_free > (1 if model.simplex else 0))
         self.model = model
         self.rows = model.example[blocks]
         self.X: Any = model.single[self.rows]
         self.stored = self.X.nnz if sparse.issparse(self.X) else self.X.size
-        self.mask = iterate.free[blocks].astype(np.float32)
-        largest_bound = _largest(model.bound)
-        self.weight = self.mask * (model.bound[blocks] / largest_bound).astype(np.float32)
-        self.scale = largest_bound / model.width
+        self.mask = free[blocks]
+        self.weight = self.mask * (model.bound[blocks] / model.largest_bound).astype(np.float32)
+        self.scale = model.largest_bound / model.width
         self.own = np.arange(len(blocks)), model.label[blocks]
-        self.n_free = n_free[blocks, None].astype(np.float32)
+        self.n_free = n_free[blocks, None]
         self.fit_intercept = model.problem.fit_intercept
         # where nothing is free the intercept has no curvature: damping keeps its steps within some margins, and
         # vanishes with what they are to mend

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from polymargin.memory import keep_freed_tables
 from polymargin.problems.hinge import HingePoint, HingeProblem
 from polymargin.solvers.contract import (
     Accepted,
@@ -47,6 +48,7 @@ class Portfolio:
         observer: Observer | None = None,
     ) -> Solution[HingePoint]:
         """Solve `problem` by one method after the other until one reaches the tolerance."""
+        keep_freed_tables()
         chosen = self.policy.chosen(self.solver, problem)
         with Progress(settings, observer, method=self.name) as progress:
             state = State(
