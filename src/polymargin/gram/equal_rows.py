@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.row_prints import add_prints, add_prints_of_compressed
+from polymargin._native.row_prints import add_prints, add_prints_of_compressed, compressed_rows_agree
 
 
 def ranked_rows(labels: NDArray[np.intp], X: Any, *others: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -23,10 +23,15 @@ def ranked_rows(labels: NDArray[np.intp], X: Any, *others: NDArray) -> tuple[NDA
         is_alike = ~is_first
         is_alike[:-1] |= is_alike[1:]
         alike = np.sort(order[is_alike])
-        ranks = _ranks(alike, (X, *others))
-        by = np.lexsort((ranks, prints[alike]))
-        order[is_alike] = alike[by]
-        is_first[is_alike] = _is_other(prints[alike[by]]) | _is_other(ranks[by])
+        alike = alike[np.argsort(prints[alike], kind="stable")]
+        later = np.flatnonzero(~is_first[is_alike])
+        if not all(_agree(table, alike[later - 1], alike[later]) for table in (X, *others)):
+            alike = np.sort(alike)
+            ranks = _ranks(alike, (X, *others))
+            by = np.lexsort((ranks, prints[alike]))
+            alike = alike[by]
+            is_first[is_alike] = _is_other(prints[alike]) | _is_other(ranks[by])
+        order[is_alike] = alike
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.cumsum(is_first) - 1
     return order[is_first], place
@@ -49,6 +54,17 @@ def _prints(labels: NDArray[np.intp], X: Any) -> NDArray[np.uint64]:
 def _is_other(values: NDArray) -> NDArray[np.bool_]:
     """Tell which of some values, in their order, are not the one before them."""
     return np.concatenate([[True], values[1:] != values[:-1]])
+
+
+def _agree(table: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
+    """Tell whether some rows are those at their places in other ones, if that is seen at once.
+
+    Sparse rows that differ in nothing but zeros that are stored are left to who looks closer.
+    """
+    if not sparse.issparse(table):
+        return bool((table[first] == table[second]).all())
+    rows = canonical_rows(table)
+    return bool(compressed_rows_agree(rows.data, rows.indices, rows.indptr, first, second))
 
 
 def _ranks(rows: NDArray[np.intp], tables: tuple) -> NDArray[np.intp]:

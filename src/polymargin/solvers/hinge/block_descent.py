@@ -296,7 +296,7 @@ class _Descent:
             squares, max(tuning.least_square * float(squares.mean()), np.finfo(np.float64).tiny)
         )
         self.multipliers = begin.intercept.copy()
-        self.shift = self.multipliers + self.tau * R.sum(axis=0)
+        self.shift = self.multipliers + self.tau * (np.ones(len(R)) @ R)
         blocks = len(self.dual)
         self.tables = _tables(losses)
         self.loss, self.slack, self.missed = np.zeros(blocks), np.zeros(blocks), 0.0
