@@ -46,6 +46,7 @@ class TrainingSet:
     costs : (k, k) misclassification costs.
     rows : (n,) positions of the rows in the data that the user gave.
     row_costs : (n, k) what each class would cost each row, where that was given instead of a matrix.
+    is_own : whether the rows were copied for this set, so that nobody else can change them.
     """
 
     X: Any
@@ -55,6 +56,7 @@ class TrainingSet:
     costs: NDArray[np.float64]
     rows: NDArray[np.intp]
     row_costs: NDArray[np.float64] | None = None
+    is_own: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -133,6 +135,7 @@ class TrainingSet:
             weights=self.weights[kept],
             rows=self.rows[kept],
             row_costs=row_costs,
+            is_own=True,
         )
 
     def merged(self, *, pairwise: bool = False) -> tuple["TrainingSet", NDArray[np.intp]]:

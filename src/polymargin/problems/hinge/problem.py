@@ -28,11 +28,13 @@ class HingePoint:
     ----------
     dual, intercept : the dual point and the intercepts.
     primal : R (n, k) of the scores where a method has found better ones than the dual point's own; None for those.
+    weights : W (p, k) of the scores, where the gram is one of features and they were computed at once.
     """
 
     dual: NDArray[np.float64]
     intercept: NDArray[np.float64]
     primal: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class BlockDescent:
                     best.offer(descent.point(), is_last=not is_left)
                     break
                 if gap <= min(settings.tol, next_certificate):
-                    certificate = best.offer(descent.point())
+                    certificate = best.offer(descent.point(), may_fail=True)
                     if certificate.within(settings.tol):
                         break
                     least, most = self.tuning.closer
@@ -224,45 +224,62 @@ class _Best:
             self._certificate = self.problem.certify(self.point)
         return self._certificate
 
-    def offer(self, point: HingePoint, *, is_last: bool = True) -> Certificate:
+    def offer(self, point: HingePoint, *, is_last: bool = True, may_fail: bool = False) -> Certificate:
         """Repair and certify `point`, and keep it if it is the best.
 
         Where another method goes on from it, it is not the last, and its own scores and intercepts serve as well.
+        One that may fail is not repaired where its scores are seen to be beyond the tolerance; what is returned is
+        no proof then.
         """
         problem = self.problem
+        if is_last and problem.fit_intercept and problem.tilt is None:
+            scored, scores, seen = self._scored(point)
+            if may_fail and seen.gap > self.tol:
+                return seen
+            dual = balanced(problem, point.dual)
+            if dual is not None:
+                scored = replace(scored, dual=dual)
+                self._keep(scored, problem.certify(scored, primal_scores=scores))
+            return self.certificate
         dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
-            repaired = HingePoint(dual, point.intercept)
-            if is_last and problem.fit_intercept and problem.losses.sees_single_scores and problem.tilt is None:
-                repaired, certificate = self._with_scores_before_repair(repaired, problem.coefficients(point.dual))
-            else:
-                certificate = problem.certify(repaired)
-            # zero is looked at only where it may be better
-            is_clear = certificate.gap < self.clear and self._certificate is None
-            if certificate.within(self.tol) or is_clear or certificate.gap < self.certificate.gap:
-                self.point, self._certificate = repaired, certificate
+            plain, scores = self._with_weights(HingePoint(dual, point.intercept))
+            self._keep(plain, problem.certify(plain, scores))
         return self.certificate
 
-    def _with_scores_before_repair(
-        self, repaired: HingePoint, R: NDArray[np.float64]
-    ) -> tuple[HingePoint, Certificate]:
-        """Return the repaired point with the scores of coefficients R from before, and what it is worth.
+    def _keep(self, point: HingePoint, certificate: Certificate) -> None:
+        """Keep a point if it is the best; zero is looked at only where it may be better."""
+        is_clear = certificate.gap < self.clear and self._certificate is None
+        if certificate.within(self.tol) or is_clear or certificate.gap < self.certificate.gap:
+            self.point, self._certificate = point, certificate
+
+    def _with_weights(self, point: HingePoint) -> tuple[HingePoint, NDArray[np.float64]]:
+        """Return a point with the weights of its scores, and these without intercepts."""
+        gram = as_features(self.problem.gram, "Block descent")
+        W = gram.weights(self.problem.model(point))
+        return replace(point, weights=W), gram.scores(W)
+
+    def _scored(self, point: HingePoint) -> tuple[HingePoint, NDArray[np.float64], Certificate]:
+        """Return a point whose sums are not yet repaired with its scores, and what it will be worth, about.
 
         What repairs the sums moves all scores together: the primal objective is further from its optimum with
-        those, often ten times. Better intercepts are sought only where the multipliers do not suffice.
+        those, often ten times, so that those from before are kept. The dual one hardly changes: it is that of
+        Lagrange, with the intercepts as multipliers of the sums. Better intercepts are sought only where the
+        multipliers do not suffice, and scores are seen alone.
         """
-        problem, scores = self.problem, self.problem.gram.matmul(R)
-        point = replace(repaired, primal=R)
-        certificate = problem.certify(point, primal_scores=scores)
-        if certificate.within(self.tol):
-            return point, certificate
-        losses = polyhedral(problem.losses, "Block descent")
-        intercept = central_intercept(losses, point.dual, scores, guess=point.intercept)
-        primal = problem.objective(R, scores, intercept)
-        if primal >= certificate.primal:
-            return point, certificate
-        certificate = Certificate.of(primal, certificate.dual, infeasibility=certificate.infeasibility)
-        return replace(point, intercept=intercept), certificate
+        problem, R = self.problem, self.problem.coefficients(point.dual)
+        point, H = self._with_weights(replace(point, primal=R))
+        sums = np.ones(len(R)) @ R
+        dual = problem.losses.dual_value(point.dual) - 0.5 * float(np.vdot(R, H)) - float(sums @ point.intercept)
+        seen = Certificate.of(problem.objective(R, H, point.intercept), dual, infeasibility=np.inf)
+        if seen.gap > self.tol and problem.losses.sees_single_scores:
+            losses = polyhedral(problem.losses, "Block descent")
+            intercept = central_intercept(losses, point.dual, H, guess=point.intercept)
+            primal = problem.objective(R, H, intercept)
+            if primal < seen.primal:
+                point = replace(point, intercept=intercept)
+                seen = Certificate.of(primal, dual, infeasibility=np.inf)
+        return point, H, seen
 
 
 def _beginning(problem: HingeProblem, start: HingePoint | None) -> HingePoint:
