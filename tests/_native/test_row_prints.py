@@ -43,7 +43,7 @@ def test_compressed_rows_agree_if_they_store_the_same(values, indices, seed):
     rows = sparse.csr_array(X)
     arrays = rows.data, rows.indices.astype(indices), rows.indptr.astype(indices)
     first = rng.integers(0, 12, 4)
-    same = np.array([rng.choice(np.flatnonzero((X == X[at]).all(axis=1))) for at in first])
+    same = np.array([rng.choice(np.flatnonzero((X[at] == X).all(axis=1))) for at in first])
     for second in (same, rng.integers(0, 12, 4), first[:0]):
         expected = np.array_equal(X[first[: len(second)]], X[second])
         assert compressed_rows_agree(*arrays, first[: len(second)], second) == expected

@@ -26,7 +26,7 @@ from polymargin.checks import (
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors, resolve_row_costs
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
 from polymargin.estimators._scoring import Scoring
-from polymargin.gram import Kernel, check_precomputed, draw_landmarks, ranked_rows, resolve_kernel
+from polymargin.gram import Kernel, check_precomputed, draw_landmarks, ranked_rows, resolve_kernel, rows_at
 from polymargin.solvers.contract import Interrupted, Observer, Record, Settings, Solution, Status
 
 OUTCOME = ("certificate_", "converged_", "n_iter_", "solver_", "status_", "trace_")
@@ -126,7 +126,7 @@ class TrainingSet:
         """Return the rows `kept`, in that order; of a `pairwise` (kernel) matrix also those columns."""
         if np.array_equal(kept, np.arange(len(self.rows))):
             return self
-        X = self.X[np.ix_(kept, kept)] if pairwise else self.X[kept]
+        X = self.X[np.ix_(kept, kept)] if pairwise else rows_at(self.X, kept)
         row_costs = None if self.row_costs is None else self.row_costs[kept]
         return replace(
             self,

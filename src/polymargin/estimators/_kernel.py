@@ -104,17 +104,17 @@ class KernelClassifier(MarginClassifier):
             self.__dict__.pop(stale, None)
         self.classes_ = data.classes
         self._gamma = kernel.gamma
-        support = np.flatnonzero(R.any(axis=1))
+        support = np.flatnonzero(np.abs(R) @ np.ones(R.shape[1]))
+        is_whole = len(support) == data.n_rows
         self.support_ = data.rows[support]
-        self.dual_coef_ = R[support].T
+        self.dual_coef_ = (R if is_whole else R[support]).T
         if nystroem is not None:
             self.landmarks_ = nystroem.landmarks
             self.dual_coef_ = (nystroem.root @ (nystroem.transform(data.X).T @ R)).T
         elif self._is_pairwise():
             self.support_vectors_ = np.empty((0, 0))
         else:
-            is_whole = data.is_own and len(support) == data.n_rows
-            self.support_vectors_ = data.X if is_whole else data.X[support]
+            self.support_vectors_ = data.X if is_whole and data.is_own else data.X[support]
             if kernel.name == "linear":
                 self.coef_ = (transposed_times(data.X, R) if weights is None else weights).T
         return support

@@ -83,6 +83,14 @@ def canonical_rows(X: Any) -> Any:
     return rows
 
 
+def rows_at(X: Any, places: NDArray[np.intp]) -> Any:
+    """Return some rows; of those that were found to name every column once it need not be found again."""
+    rows = X[places]
+    if sparse.issparse(X) and X.format == "csr" and X.has_canonical_format:
+        rows.has_canonical_format = True
+    return rows
+
+
 def row_keys(X: Any) -> list[bytes]:
     """Return for every row bytes that are the same for equal rows, zeros being equal whatever their sign."""
     if not sparse.issparse(X):

@@ -233,13 +233,12 @@ class _Best:
         """
         problem = self.problem
         if is_last and problem.fit_intercept and problem.tilt is None:
-            scored, scores, seen = self._scored(point)
+            scored, seen = self._scored(point)
             if may_fail and seen.gap > self.tol:
                 return seen
             dual = balanced(problem, point.dual)
             if dual is not None:
-                scored = replace(scored, dual=dual)
-                self._keep(scored, problem.certify(scored, primal_scores=scores))
+                self._keep(replace(scored, dual=dual), self._repaired(dual, scored, seen.primal))
             return self.certificate
         dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
@@ -259,8 +258,15 @@ class _Best:
         W = gram.weights(self.problem.model(point))
         return replace(point, weights=W), gram.scores(W)
 
-    def _scored(self, point: HingePoint) -> tuple[HingePoint, NDArray[np.float64], Certificate]:
-        """Return a point whose sums are not yet repaired with its scores, and what it will be worth, about.
+    def _repaired(self, dual: NDArray[np.float64], scored: HingePoint, primal: float) -> Certificate:
+        """Return what a repaired dual point is worth beside the scores of before; few rows are other ones."""
+        R = self.problem.coefficients(dual)
+        changed = as_features(self.problem.gram, "Block descent").weights(R - self.problem.model(scored))
+        W = changed if scored.weights is None else scored.weights + changed
+        return self.problem.certify_apart(dual, R, float(np.vdot(W, W)), primal)
+
+    def _scored(self, point: HingePoint) -> tuple[HingePoint, Certificate]:
+        """Return a point whose sums are not yet repaired with its weights, and what it will be worth, about.
 
         What repairs the sums moves all scores together: the primal objective is further from its optimum with
         those, often ten times, so that those from before are kept. The dual one hardly changes: it is that of
@@ -279,7 +285,7 @@ class _Best:
             if primal < seen.primal:
                 point = replace(point, intercept=intercept)
                 seen = Certificate.of(primal, dual, infeasibility=np.inf)
-        return point, H, seen
+        return point, seen
 
 
 def _beginning(problem: HingeProblem, start: HingePoint | None) -> HingePoint:
