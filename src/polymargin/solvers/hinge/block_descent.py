@@ -50,6 +50,8 @@ class DescentSettings:
         rounding can be left.
     closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
         farther the last one was from the tolerance, the smaller it is.
+    nearer : least part of the imbalance of a repaired point that did not suffice at which the next certificate is
+        drawn up: what a repair costs grows with what there is to repair.
     start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
     step_cost : operations of the compiled loop that a visit takes per class, whatever the row, for losses that see
         single scores and for others.
@@ -76,6 +78,7 @@ class DescentSettings:
     gain: float = 0.99
     patience: int = 5000
     closer: tuple[float, float] = (0.8, 0.95)
+    nearer: float = 0.5
     start_calls: int = 700
     epoch_calls: int = 10
     step_cost: tuple[float, float] = (7.0, 7.0)
@@ -165,7 +168,7 @@ class BlockDescent:
         begin = _beginning(problem, start)
         descent = _Descent(problem, begin, self.seed, self.tuning)
         best = _Best(problem, begin, settings.tol, self.tuning.clear if start is None else 0.0)
-        next_certificate = smallest = np.inf
+        next_certificate = next_imbalance = smallest = np.inf
         newest, pace = 0, Pace(settings.tol)
         kind = 0 if problem.losses.sees_single_scores else 1
         with Progress(settings, observer, method=self.name) as progress:
@@ -182,16 +185,19 @@ class BlockDescent:
                     progress.status = Status.STALLED
                     best.offer(descent.point(), is_last=not is_left)
                     break
-                if gap <= min(settings.tol, next_certificate):
+                is_near = gap <= min(settings.tol, next_certificate)
+                if is_near and (imbalance := descent.imbalance()) <= next_imbalance:
                     certificate = best.offer(descent.point(), may_fail=True)
                     if certificate.within(settings.tol):
                         break
-                    least, most = self.tuning.closer
-                    next_certificate = gap * min(max(settings.tol / certificate.gap, least), most)
+                    (least, most), part = self.tuning.closer, settings.tol / certificate.gap
+                    next_certificate = gap * min(max(part, least), most)
+                    if certificate.is_proof:
+                        next_imbalance = imbalance * min(max(part, self.tuning.nearer), most)
                 descent.move_multipliers()
                 if gap <= self.tuning.rounding and descent.can_pull_harder:
                     descent.pull_harder()
-                    next_certificate = smallest = np.inf
+                    next_certificate = next_imbalance = smallest = np.inf
                     newest = epoch
             else:
                 best.offer(descent.point())
@@ -367,6 +373,10 @@ class _Descent:
         """Step of the augmented Lagrangian: b <- b + tau 1'R, which is the shift that the scores have now."""
         if self.tau:
             move_multipliers(self.multipliers, self.shift)
+
+    def imbalance(self) -> float:
+        """Return the largest sum of the coefficients of a class, in whatever unit."""
+        return float(np.abs(self.shift - self.multipliers).max()) / self.tau if self.tau else 0.0
 
     @property
     def can_pull_harder(self) -> bool:
