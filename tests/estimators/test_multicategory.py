@@ -229,7 +229,7 @@ def test_the_tolerance_is_what_is_solved_to():
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array])
 @pytest.mark.parametrize("keeps_order", [True, False])
 def test_support_vectors_are_nobody_elses(form, keeps_order):
-    """Rows that a fit has copied are kept as they are where all are support vectors; rows of the user's are not."""
+    """Rows that a fit has copied are kept as they are where all are support vectors; those of the user are not."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
     if keeps_order:  # the fit takes no other one
