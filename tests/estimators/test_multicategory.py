@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from polymargin import MulticategorySVC
+from polymargin.gram import ranked_rows
 from tests.simulate import blobs
 
 
@@ -223,3 +224,23 @@ def test_the_tolerance_is_what_is_solved_to():
     rough, middling, fine = (sum(row.work for row in trace) - first_round.work for trace in traces)
     assert rough < 0.5 * middling
     assert middling < 0.5 * fine
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("keeps_order", [True, False])
+def test_support_vectors_are_nobody_elses(form, keeps_order):
+    """Rows that a fit has copied are kept as they are where all are support vectors; those of the user are not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    if keeps_order:  # the fit takes no other one
+        first, _ = ranked_rows(y, X)
+        X, y = X[first], y[first]
+    X = form(X)
+    model = MulticategorySVC(C=1e-3, kernel="linear", loss="weston").fit(X, y)
+    assert len(model.support_) == 60
+    before, scores = model.support_vectors_.copy(), model.decision_function(X)
+    entries = X.data if sparse.issparse(X) else X
+    entries *= 2.0
+    assert abs(model.support_vectors_ - before).max() == 0.0
+    entries /= 2.0
+    np.testing.assert_array_equal(model.decision_function(X), scores)

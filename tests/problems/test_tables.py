@@ -23,7 +23,11 @@ def test_rule_is_its_table(kind, k):
     np.testing.assert_allclose(rule.slopes(labels, F), table.slopes(labels, F), atol=1e-14)
     np.testing.assert_allclose(rule.pull(labels, dual), table.pull(labels, dual), atol=1e-14)
     mine, theirs = rule.columns(labels, slots), table.columns(labels, slots)
-    np.testing.assert_allclose(mine.along(t), theirs.along(t), atol=1e-14)
+    np.testing.assert_allclose(mine.growth(t), theirs.growth(t), rtol=1e-13)
+    np.testing.assert_allclose(mine.growth(t), np.exp(np.sum(table.rows(labels, slots) * t, axis=1)), rtol=1e-13)
+    some = rng.random(n) < 0.5
+    again = mine.following(mine.kind[:3], some)
+    np.testing.assert_array_equal(again.growth(t), np.concatenate([mine.growth(t)[:3], mine.growth(t)[some]]))
     np.testing.assert_allclose(mine.sums(entries), theirs.sums(entries), atol=1e-13)
     np.testing.assert_allclose(mine.outer(entries), theirs.outer(entries), atol=1e-13)
     for atoms, number in (rule.atoms(labels, slots), table.atoms(labels, slots)):

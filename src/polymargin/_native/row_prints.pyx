@@ -41,3 +41,24 @@ def add_prints_of_compressed(const floating[::1] values, const index[::1] column
         for i in range(starts.shape[0] - 1):
             for e in range(starts[i], starts[i + 1]):
                 prints[i] += mixed_bits(values[e]) * factors[columns[e]]
+
+
+def compressed_rows_agree(const floating[::1] values, const index[::1] columns, const index[::1] starts,
+                          const Py_ssize_t[::1] first, const Py_ssize_t[::1] second):
+    """Tell whether every one of the rows `first` stores the same as that of the rows `second` at its place."""
+    cdef Py_ssize_t pair, e, at, other, number
+    cdef bint agree = True
+    with nogil:
+        for pair in range(first.shape[0]):
+            at, other = starts[first[pair]], starts[second[pair]]
+            number = starts[first[pair] + 1] - at
+            if starts[second[pair] + 1] - other != number:
+                agree = False
+                break
+            for e in range(number):
+                if columns[at + e] != columns[other + e] or values[at + e] != values[other + e]:
+                    agree = False
+                    break
+            if not agree:
+                break
+    return agree

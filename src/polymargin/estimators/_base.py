@@ -26,7 +26,7 @@ from polymargin.checks import (
 from polymargin.costs import resolve_class_weight, resolve_cost_matrix, resolve_priors, resolve_row_costs
 from polymargin.estimators._callbacks import CallbackSupportMixin, begin_task, end_task
 from polymargin.estimators._scoring import Scoring
-from polymargin.gram import Kernel, check_precomputed, draw_landmarks, ranked_rows, resolve_kernel
+from polymargin.gram import Kernel, check_precomputed, draw_landmarks, ranked_rows, resolve_kernel, rows_at
 from polymargin.solvers.contract import Interrupted, Observer, Record, Settings, Solution, Status
 
 OUTCOME = ("certificate_", "converged_", "n_iter_", "solver_", "status_", "trace_")
@@ -46,6 +46,7 @@ class TrainingSet:
     costs : (k, k) misclassification costs.
     rows : (n,) positions of the rows in the data that the user gave.
     row_costs : (n, k) what each class would cost each row, where that was given instead of a matrix.
+    is_own : whether the rows were copied for this set, so that nobody else can change them.
     """
 
     X: Any
@@ -55,6 +56,7 @@ class TrainingSet:
     costs: NDArray[np.float64]
     rows: NDArray[np.intp]
     row_costs: NDArray[np.float64] | None = None
+    is_own: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -124,7 +126,7 @@ class TrainingSet:
         """Return the rows `kept`, in that order; of a `pairwise` (kernel) matrix also those columns."""
         if np.array_equal(kept, np.arange(len(self.rows))):
             return self
-        X = self.X[np.ix_(kept, kept)] if pairwise else self.X[kept]
+        X = self.X[np.ix_(kept, kept)] if pairwise else rows_at(self.X, kept)
         row_costs = None if self.row_costs is None else self.row_costs[kept]
         return replace(
             self,
@@ -133,6 +135,7 @@ class TrainingSet:
             weights=self.weights[kept],
             rows=self.rows[kept],
             row_costs=row_costs,
+            is_own=True,
         )
 
     def merged(self, *, pairwise: bool = False) -> tuple["TrainingSet", NDArray[np.intp]]:

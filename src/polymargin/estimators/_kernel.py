@@ -89,25 +89,34 @@ class KernelClassifier(MarginClassifier):
             self.dual_coef_ = (nystroem.root @ W).T
 
     def _store(
-        self, data: TrainingSet, kernel: Kernel, nystroem: NystroemMap | None, R: NDArray[np.float64]
+        self,
+        data: TrainingSet,
+        kernel: Kernel,
+        nystroem: NystroemMap | None,
+        R: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.intp]:
-        """Keep what scoring needs of the coefficients `R`; return which training rows are support vectors."""
+        """Keep what scoring needs of the coefficients `R`; return which training rows are support vectors.
+
+        The `weights` are those of features that R stands for, where they are at hand.
+        """
         for stale in ("coef_", "landmarks_", "support_vectors_"):
             self.__dict__.pop(stale, None)
         self.classes_ = data.classes
         self._gamma = kernel.gamma
-        support = np.flatnonzero(R.any(axis=1))
+        support = np.flatnonzero(np.abs(R) @ np.ones(R.shape[1]))
+        is_whole = len(support) == data.n_rows
         self.support_ = data.rows[support]
-        self.dual_coef_ = R[support].T
+        self.dual_coef_ = (R if is_whole else R[support]).T
         if nystroem is not None:
             self.landmarks_ = nystroem.landmarks
             self.dual_coef_ = (nystroem.root @ (nystroem.transform(data.X).T @ R)).T
         elif self._is_pairwise():
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = data.X[support]
+            self.support_vectors_ = data.X if is_whole and data.is_own else data.X[support]
             if kernel.name == "linear":
-                self.coef_ = transposed_times(data.X, R).T
+                self.coef_ = (transposed_times(data.X, R) if weights is None else weights).T
         return support
 
     def _scoring(self) -> Scoring:

@@ -161,8 +161,9 @@ class MulticategorySVC(KernelClassifier):
     dual_coef_ : ndarray of shape (n_classes, n_support) or (n_classes, n_landmarks)
         Coefficients of the kernel at the support vectors, or at the landmarks.
     bound_coef_ : ndarray of shape (n_classes, n_support)
-        Coefficients of the dual point, whose objective is the certificate's lower bound. Splitting finds scores
-        better than its dual point's own; else `dual_coef_` are the same, unless there are landmarks.
+        Coefficients of the dual point, whose objective is the certificate's lower bound. Splitting and block
+        descent find scores better than its dual point's own; else `dual_coef_` are the same, unless there are
+        landmarks.
     support_ : ndarray of shape (n_support,)
         Rows of the training data that are support vectors; None on Dask, as for `support_vectors_`. Equal rows of
         a class are one support vector, the first of them.
@@ -394,7 +395,7 @@ class MulticategorySVC(KernelClassifier):
     ) -> None:
         """Keep what scoring needs of a solution, and what the leave-one-out criteria need."""
         R = problem.model(point)
-        support = self._store(data, kernel, nystroem, R)
+        support = self._store(data, kernel, nystroem, R, None if nystroem else point.weights)
         self.intercept_ = point.intercept
         of_dual = (R if point.primal is None else problem.coefficients(point.dual))[support]
         self._fit_record = FitRecord(data.labels[support], data.costs_of(support), len(data.rows), of_dual)

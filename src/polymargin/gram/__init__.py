@@ -1,7 +1,7 @@
 """Kernels, landmarks (reduced kernels) and Gram providers."""
 
 from polymargin.gram.compressed import compressed_parts, padded, padded_width, rows_times, transposed_times
-from polymargin.gram.equal_rows import distinct_rows, ranked_rows, row_keys
+from polymargin.gram.equal_rows import distinct_rows, ranked_rows, row_keys, rows_at
 from polymargin.gram.kernels import (
     KERNELS,
     LARGEST_GAMMA,
@@ -81,6 +81,7 @@ __all__ = [
     "restricted",
     "row_keys",
     "row_norms_squared",
+    "rows_at",
     "rows_times",
     "skinny_product",
     "squares_of",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polymargin._native.row_prints import add_prints, add_prints_of_compressed
+from polymargin._native.row_prints import add_prints, add_prints_of_compressed, compressed_rows_agree
 
 
 def ranked_rows(labels: NDArray[np.intp], X: Any, *others: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -23,10 +23,15 @@ def ranked_rows(labels: NDArray[np.intp], X: Any, *others: NDArray) -> tuple[NDA
         is_alike = ~is_first
         is_alike[:-1] |= is_alike[1:]
         alike = np.sort(order[is_alike])
-        ranks = _ranks(alike, (X, *others))
-        by = np.lexsort((ranks, prints[alike]))
-        order[is_alike] = alike[by]
-        is_first[is_alike] = _is_other(prints[alike[by]]) | _is_other(ranks[by])
+        alike = alike[np.argsort(prints[alike], kind="stable")]
+        later = np.flatnonzero(~is_first[is_alike])
+        if not all(_agree(table, alike[later - 1], alike[later]) for table in (X, *others)):
+            alike = np.sort(alike)
+            ranks = _ranks(alike, (X, *others))
+            by = np.lexsort((ranks, prints[alike]))
+            alike = alike[by]
+            is_first[is_alike] = _is_other(prints[alike]) | _is_other(ranks[by])
+        order[is_alike] = alike
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.cumsum(is_first) - 1
     return order[is_first], place
@@ -51,6 +56,17 @@ def _is_other(values: NDArray) -> NDArray[np.bool_]:
     return np.concatenate([[True], values[1:] != values[:-1]])
 
 
+def _agree(table: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
+    """Tell whether some rows are those at their places in other ones, if that is seen at once.
+
+    Sparse rows that differ in nothing but zeros that are stored are left to who looks closer.
+    """
+    if not sparse.issparse(table):
+        return bool((table[first] == table[second]).all())
+    rows = canonical_rows(table)
+    return bool(compressed_rows_agree(rows.data, rows.indices, rows.indptr, first, second))
+
+
 def _ranks(rows: NDArray[np.intp], tables: tuple) -> NDArray[np.intp]:
     """Return a number for each of some rows, which equal ones alone have in common."""
     keys = list(zip(*(row_keys(table[rows]) for table in tables), strict=True))
@@ -64,6 +80,14 @@ def canonical_rows(X: Any) -> Any:
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
+    return rows
+
+
+def rows_at(X: Any, places: NDArray[np.intp]) -> Any:
+    """Return some rows; of those that were found to name every column once it need not be found again."""
+    rows = X[places]
+    if sparse.issparse(X) and X.format == "csr" and X.has_canonical_format:
+        rows.has_canonical_format = True
     return rows
 
 

@@ -132,7 +132,11 @@ class FeatureGram:
 
     def matmul(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product with `V` through the features."""
-        return rows_times(self.features, self.weights(V))
+        return self.scores(self.weights(V))
+
+    def scores(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the products of the rows with weights of features."""
+        return rows_times(self.features, W)
 
     def weights(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights of features that coefficients `V` stand for."""

@@ -15,6 +15,7 @@ from math import inf, log
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from polymargin.gram import FeatureGram, LazyGram, as_features, kernel_root
@@ -168,9 +169,19 @@ class Policy(PolicySettings):
         """Return the work of the kernel matrix of features; sparse rows meet only in the columns they share."""
         features = as_features(problem.gram, "The policy of features").features
         if sparse.issparse(features):
-            shared = np.bincount(features.tocsr().indices, minlength=1).astype(np.float64)
-            return self.rates.seconds("sweep", float(np.vdot(shared, shared)))
+            return self.rates.seconds("sweep", self._meetings(features.tocsr().indices))
         return self.rates.seconds("product", float(len(features)) * features.size)
+
+    def _meetings(self, columns: NDArray[np.integer]) -> float:
+        """Return how many pairs of stored entries share a column, about: of many entries by pairs of a sample."""
+        stored, drawn = columns.size, self.drawn_entries
+        if stored <= drawn:
+            shared = np.bincount(columns, minlength=1).astype(np.float64)
+            return float(np.vdot(shared, shared))
+        at = np.random.default_rng(0).integers(0, stored, drawn)
+        shared = np.bincount(columns[at]).astype(np.float64)
+        # every one drawn has met itself, too
+        return (float(np.vdot(shared, shared)) - drawn) * stored**2 / (drawn * (drawn - 1.0))
 
     def _by_work(self, problem: HingeProblem, tol: float) -> Sequence[Stage]:
         """Return the candidates, the cheapest first; splitting, which knows its pace, has the patience for two.
@@ -307,7 +318,12 @@ class Policy(PolicySettings):
         return Stage(Decomposition(tuning), self._passes(state.problem), budget, goes_on=True)
 
     def _polish(self, state: State) -> Stage | None:
-        """Return Newton steps beyond the tolerance where they cost little beside what it took to come near."""
+        """Return Newton steps beyond the tolerance where they cost little beside what it took to come near.
+
+        Where features alone have led to a solution the matrix is not formed for them.
+        """
+        if state.is_settled and not state.has_matrix:
+            return None
         short, long = self.shortest_polish
         at_least = min(long, state.work) if state.tol <= self.fine else 0.0
         if not state.is_settled:

@@ -31,6 +31,7 @@ class PolicySettings:
     small_rows : rows up to which the kernel matrix is formed whatever the features, as Newton's method on faces
         ends in rounding error there.
     gram_rows : rows up to which it may be formed at all.
+    drawn_entries : stored entries of sparse rows that are drawn, where there are more, to tell how many meet.
     sparse_rows : rows of sparse data beyond which steps on features are faster than on a kernel matrix.
     merged_rows : rows up to which equal ones are found in no time, whatever the kernel.
     checked_scores : kernel values at most, about, that comparing a model with what was certified may cost.
@@ -99,6 +100,7 @@ class PolicySettings:
 
     small_rows: int = 500
     gram_rows: int = 5000
+    drawn_entries: int = 2**13
     sparse_rows: int = 1000
     merged_rows: int = 5000
     checked_scores: int = 2**18

@@ -14,7 +14,9 @@ from polymargin.problems.hinge import (
     weston_watkins,
 )
 from polymargin.solvers.contract import Progress, Settings, Status
+from polymargin.solvers.hinge import block_descent
 from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings
+from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings, _Curvature, _Smoothed
 from tests.oracles import hinge_optimum
 from tests.simulate import blobs, random_costs
@@ -190,3 +192,44 @@ def test_stopped_early_keeps_a_feasible_point(solver, loss, limits):
     assert solution.status in (Status.MAX_ITER, Status.TIME_LIMIT)
     assert solution.certificate.infeasibility < 1e-12
     assert solution.certificate.gap > 1e-9
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-4, 0.03, 1.0])
+def test_what_block_descent_leaves_is_what_it_certifies(form, loss, C):
+    """Weights are those of the scores; their objective and that of the repaired dual point are certified."""
+    rng = np.random.default_rng(3)
+    X, labels = blobs(rng, 120, 5, 4)
+    problem = HingeProblem(FeatureGram(form(X)), random_losses(rng, loss, labels, 4, C))
+    solution = BlockDescent().solve(problem, Settings(1e-4, 5_000))
+    point, certificate = solution.point, solution.certificate
+    assert solution.status is Status.SOLVED
+    W, R = X.T @ problem.model(point), problem.coefficients(point.dual)
+    np.testing.assert_allclose(point.weights, W, atol=1e-12 * np.abs(W).max())
+    primal = 0.5 * np.vdot(W, W) + problem.losses.value(X @ W + point.intercept)
+    dual = problem.losses.dual_value(point.dual) - 0.5 * np.square(X.T @ R).sum()
+    np.testing.assert_allclose([certificate.primal, certificate.dual], [primal, dual], rtol=1e-12)
+    afresh = problem.certify(point)
+    np.testing.assert_allclose([afresh.primal, afresh.dual], [primal, dual], rtol=1e-12)
+    assert max(afresh.infeasibility, certificate.infeasibility) <= 1e-9
+
+
+def test_a_point_far_from_the_tolerance_is_not_repaired(monkeypatch):
+    """What it will be worth is seen before; only the last one is repaired whatever that is."""
+    rng = np.random.default_rng(0)
+    X, labels = blobs(rng, 120, 5, 4)
+    problem = HingeProblem(FeatureGram(X), weston_watkins(labels, random_costs(rng, 4)[labels]))
+    repaired = []
+    monkeypatch.setattr(
+        block_descent, "balanced", lambda problem, dual: repaired.append(1) or balanced(problem, dual)
+    )
+    dual = problem.losses.upper * rng.random((120, 4))
+    point = HingePoint(dual, np.zeros(4), primal=problem.coefficients(dual))
+    best = block_descent._Best(problem, HingePoint(problem.losses.resting_dual(), np.zeros(4)), 1e-3, 0.0)
+    seen = best.offer(point, may_fail=True)
+    assert not repaired
+    assert not seen.is_proof
+    certificate = best.offer(point)
+    assert repaired
+    assert certificate.is_proof

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 from polymargin.gram import FeatureGram
 from polymargin.problems.hinge import HingeProblem, crammer_singer, lee_lin_wahba, weston_watkins
@@ -48,6 +49,30 @@ def test_a_small_imbalance_moves_the_free_entries_a_little():
         nudged = inner * (1 + 1e-6 * rng.random(inner.shape))
         repaired = balanced(problem, nudged)
         assert np.abs(repaired - inner).max() <= 1e-4
+
+
+@pytest.mark.parametrize("blend", [0.0, 1e-9, 0.3])
+@pytest.mark.parametrize("length", [1.0, 300.0])
+def test_sums_over_entries_that_move_together_are_those_over_each(blend, length):
+    """Entries move along their logits, one by one; sums take those of a direction that are at one place as one."""
+    rng = np.random.default_rng(4)
+    for problem in problems(rng):
+        losses = problem.losses
+        if not hasattr(losses, "upper"):
+            continue
+        dual = losses.upper * rng.choice([0.0, 0.25, 0.6, 1.0], losses.upper.shape, p=[0.4, 0.1, 0.1, 0.4])
+        dual += blend * (losses.upper / 2 - dual)
+        face, t = losses.movable_face(dual), length * rng.normal(size=losses.n_classes)
+        example, slot = np.nonzero(face.free)
+        directions, bounds = losses.table.rows(losses.labels[example], slot), losses.upper[face.free]
+        assert len(bounds) == face.n_free
+        fractions = expit(logit(dual[face.free] / bounds) + directions @ t)
+        if length == 1.0:
+            np.testing.assert_allclose(face.entries(t), bounds * fractions, rtol=1e-8)
+        sums, jacobian = face.sums(t)
+        np.testing.assert_allclose(sums, (bounds * fractions) @ directions, atol=1e-8 * bounds.sum())
+        weights = bounds * fractions * (1.0 - fractions)
+        np.testing.assert_allclose(jacobian, (directions.T * weights) @ directions, atol=1e-8 * bounds.sum())
 
 
 def _centre_of(losses):

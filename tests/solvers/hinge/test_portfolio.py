@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from polymargin import MulticategorySVC
 from polymargin.gram import DenseGram, FeatureGram
@@ -17,6 +18,7 @@ from polymargin.solvers.hinge.feature_newton import FeatureNewton
 from polymargin.solvers.hinge.interior_point import InteriorPoint
 from polymargin.solvers.hinge.portfolio import Portfolio
 from polymargin.solvers.policy import Policy, Stage
+from tests.simulate import blobs
 
 LOSSES = ("lee", "weston", "crammer")
 
@@ -317,3 +319,23 @@ def test_certificates_of_many_classes_are_counted():
     model = MulticategorySVC(C=100.0, loss="lee", kernel="linear", tol=1e-3).fit(X, labels)
     assert model.converged_
     assert "splitting" not in {row.method for row in model.trace_}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_features_have_solved_needs_no_matrix(loss, monkeypatch):
+    """Steps beyond the tolerance are no reason to form one."""
+    X, labels = blobs(np.random.default_rng(0), 300, 4, 3)
+    monkeypatch.setattr(FeatureGram, "block", None)
+    model = MulticategorySVC(C=0.03, loss=loss, kernel="linear", tol=1e-3).fit(X, labels)
+    assert model.converged_
+    assert "active_set" not in [row.method for row in model.trace_]
+
+
+@pytest.mark.parametrize("density", [1e-3, 0.02, 0.3])
+def test_pairs_of_entries_in_a_column_are_told_by_a_sample(density):
+    rows = sparse.random_array((400, 900), density=density, rng=np.random.default_rng(0)).tocsr()
+    rows = sparse.vstack([rows] * 8, format="csr")
+    exact = np.square(np.bincount(rows.indices).astype(float)).sum()
+    assert Policy()._meetings(rows.indices) == pytest.approx(exact, rel=0.1)
+    assert Policy(drawn_entries=rows.nnz)._meetings(rows.indices) == exact
+    assert Policy()._meetings(rows.indices[:0]) == 0.0

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, logit
 
 from polymargin.problems.hinge.losses import Array, Losses, Shape
 from polymargin.problems.hinge.polyhedral import (
@@ -255,7 +254,9 @@ class BoxLosses(PolyhedralLosses):
         example, column = np.nonzero(free)
         bounds = self.upper[free]
         columns = self.table.columns(self.labels[example], column)
-        return BoxFace(free, columns, bounds, logit(dual[free] / bounds))
+        inside = dual[free]
+        entries = BoxEntries(columns, bounds, inside / bounds, (bounds - inside) / bounds)
+        return BoxFace(free, entries, entries.gathered())
 
     def compiled_tables(self) -> CompiledTables:
         """Return the tables of the compiled loops, which know single scores and differences alone."""
@@ -278,31 +279,66 @@ class BoxLosses(PolyhedralLosses):
 
 
 @dataclass(frozen=True, slots=True)
-class BoxFace:
-    """The entries strictly within their bounds, moved along the logit of their part of the bound."""
+class BoxEntries:
+    """Dual variables within their bounds, moved along the logarithm of the odds of `part` to `rest` of a bound."""
 
-    free: NDArray[np.bool_]
     columns: Columns
     bounds: Array
-    position: Array
+    part: Array
+    rest: Array
+
+    def gathered(self) -> "BoxEntries":
+        """Return entries of the same sums, those of a direction made one that are where most are.
+
+        A point that is drawn off its bounds has nearly all of them at two places, near the lower ones and near the
+        upper ones, and those of a direction stay together wherever they move.
+        """
+        if not len(self.part):
+            return self
+        entries = self
+        for at in (int(self.part.argmin()), int(self.rest.argmin())):
+            part, rest = self.part[at], self.rest[at]
+            there = (entries.part == part) & (entries.rest == rest)
+            of_kinds = np.bincount(entries.columns.kind[there], entries.bounds[there])
+            kinds, others = np.flatnonzero(of_kinds), ~there
+            if len(kinds) < np.count_nonzero(there):
+                entries = BoxEntries(
+                    entries.columns.following(kinds, others),
+                    np.concatenate([of_kinds[kinds], entries.bounds[others]]),
+                    np.concatenate([np.full(len(kinds), part), entries.part[others]]),
+                    np.concatenate([np.full(len(kinds), rest), entries.rest[others]]),
+                )
+        return entries
+
+    def at(self, t: Array) -> tuple[Array, Array]:
+        """Return the entries at t, and what parts of their bounds are left."""
+        part = self.part * self.columns.growth(t)
+        whole = part + self.rest
+        return self.bounds * (part / whole), self.rest / whole
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFace:
+    """The entries strictly within their bounds; sums over them see those that move together as one."""
+
+    free: NDArray[np.bool_]
+    each: BoxEntries
+    together: BoxEntries
 
     @property
     def n_free(self) -> int:
         """Number of entries that can move."""
-        return len(self.bounds)
-
-    def _fractions(self, t: Array) -> Array:
-        return expit(self.position + self.columns.along(t))
+        return len(self.each.bounds)
 
     def entries(self, t: Array) -> Array:
         """Return the free entries at t."""
-        return self.bounds * self._fractions(t)
+        return self.each.at(t)[0]
 
     def sums(self, t: Array) -> tuple[Array, Array]:
         """Return the column sums of what the entries contribute to -R, and the Jacobian of these sums."""
-        fraction = self._fractions(t)
-        entries = self.bounds * fraction
-        return self.columns.sums(entries), self.columns.outer(entries * (1 - fraction))
+        entries, rest = self.together.at(t)
+        columns = self.together.columns
+        return columns.sums(entries), columns.outer(entries * rest)
 
 
 def boxes(losses: Losses, method: str) -> BoxLosses:

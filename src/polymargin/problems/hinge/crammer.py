@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymargin.problems.hinge.losses import Array, Loss
-from polymargin.problems.hinge.simplices import SimplexLosses
+from polymargin.problems.hinge.simplices import SimplexLosses, row_maxima
 
 
 class CrammerLoss(Loss):
@@ -12,7 +12,7 @@ class CrammerLoss(Loss):
 
     def over(self, labels: NDArray[np.intp], costs: Array) -> SimplexLosses:
         """Return the loss over examples."""
-        return crammer_singer(labels, costs.max(axis=1), costs.shape[1])
+        return crammer_singer(labels, row_maxima(costs), costs.shape[1])
 
     def check_costs(self, labels: NDArray[np.intp], costs: Array) -> None:
         """Refuse costs that differ between the classes other than the own one."""

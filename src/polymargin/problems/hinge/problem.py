@@ -28,11 +28,13 @@ class HingePoint:
     ----------
     dual, intercept : the dual point and the intercepts.
     primal : R (n, k) of the scores where a method has found better ones than the dual point's own; None for those.
+    weights : W (p, k) of the scores, where the gram is one of features and they were computed at once.
     """
 
     dual: NDArray[np.float64]
     intercept: NDArray[np.float64]
     primal: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,14 @@ class HingeProblem:
             H = self.gram.matmul(R) if scores is None else scores
             return self.measure(point.dual, point.intercept, R, H).certificate(self.fit_intercept)
         squared_norm = self._squared_norm(R) if scores is None else float(np.vdot(R, scores))
-        own = self._measures(point.dual, R, squared_norm).certificate(self.fit_intercept)
         H = self.gram.matmul(point.primal) if primal_scores is None else primal_scores
-        primal = self.objective(point.primal, H, point.intercept)
+        return self.certify_apart(point.dual, R, squared_norm, self.objective(point.primal, H, point.intercept))
+
+    def certify_apart(
+        self, dual: NDArray[np.float64], R: NDArray[np.float64], squared_norm: float, primal: float
+    ) -> Certificate:
+        """Measure a dual point of coefficients `R` and weights of `squared_norm` beside a primal objective."""
+        own = self._measures(dual, R, squared_norm).certificate(self.fit_intercept)
         return Certificate.of(primal, own.dual, infeasibility=own.infeasibility)
 
     def _squared_norm(self, R: NDArray[np.float64]) -> float:

@@ -5,7 +5,8 @@ are classes, to the third power, so that the two that the machines of many class
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +15,31 @@ from scipy import sparse
 from polymargin.coding import class_pairs
 from polymargin.problems.hinge.losses import Array
 
+LARGEST_EXPONENT = 350.0
+"""Exponent beyond which the exponential function has no square in double precision."""
+
 Atoms = tuple[sparse.csr_array, NDArray[np.intp]]
 """The different directions (atoms, k) up to their signs, and which of them every asked for one is."""
 
 
+@dataclass(frozen=True, slots=True)
 class Columns(ABC):
-    """Directions of some dual variables, as sums over these see them."""
+    """Directions of some dual variables, as sums over these see them.
+
+    Attributes
+    ----------
+    kind : (m,) which of the different directions every variable has.
+    """
+
+    kind: NDArray[np.intp]
+
+    def following(self, kinds: NDArray[np.intp], kept: NDArray[np.bool_]) -> Self:
+        """Return variables of some kinds, then those of these that are `kept`."""
+        return replace(self, kind=np.concatenate([kinds, self.kind[kept]]))
 
     @abstractmethod
-    def along(self, t: Array) -> Array:
-        """Return the inner products of the directions with t (k,)."""
+    def growth(self, t: Array) -> Array:
+        """Return the exponential function of the inner products of the directions with t (k,)."""
 
     @abstractmethod
     def sums(self, entries: Array) -> Array:
@@ -195,19 +211,18 @@ class Differences(Table):
 
 @dataclass(frozen=True, slots=True)
 class _Grouped(Columns):
-    """Directions of which many are the same: column m has that of number `group[m]`."""
+    """Directions of which many are the same: column m has that of number `kind[m]`."""
 
-    group: NDArray[np.intp]
     directions: Array
 
-    def along(self, t: Array) -> Array:
-        return (self.directions @ t)[self.group]
+    def growth(self, t: Array) -> Array:
+        return _exponential(self.directions @ t)[self.kind]
 
     def sums(self, entries: Array) -> Array:
-        return np.bincount(self.group, entries, minlength=len(self.directions)) @ self.directions
+        return np.bincount(self.kind, entries, minlength=len(self.directions)) @ self.directions
 
     def outer(self, entries: Array) -> Array:
-        of_groups = np.bincount(self.group, entries, minlength=len(self.directions))
+        of_groups = np.bincount(self.kind, entries, minlength=len(self.directions))
         return self.directions.T @ (of_groups[:, None] * self.directions)
 
 
@@ -217,15 +232,14 @@ class _Arcs(Columns):
 
     Attributes
     ----------
-    arc : the class that an arc comes from, times the number of classes, plus the one that it leads to.
+    kind : the class that an arc comes from, times the number of classes, plus the one that it leads to.
     n_classes : their number.
     """
 
-    arc: NDArray[np.intp]
     n_classes: int
 
-    def along(self, t: Array) -> Array:
-        return (t - t[:, None]).ravel()[self.arc]
+    def growth(self, t: Array) -> Array:
+        return _exponential(t - t[:, None]).ravel()[self.kind]
 
     def sums(self, entries: Array) -> Array:
         flow, ones = self._flow(entries), np.ones(self.n_classes)
@@ -238,7 +252,13 @@ class _Arcs(Columns):
 
     def _flow(self, entries: Array) -> Array:
         k = self.n_classes
-        return np.asarray(np.bincount(self.arc, entries, minlength=k * k), dtype=np.float64).reshape(k, k)
+        return np.asarray(np.bincount(self.kind, entries, minlength=k * k), dtype=np.float64).reshape(k, k)
+
+
+def _exponential(values: Array) -> Array:
+    """Return the exponential function, as far as it has a square."""
+    bounded = np.minimum(np.maximum(values, -LARGEST_EXPONENT), LARGEST_EXPONENT)
+    return np.asarray(np.exp(bounded))
 
 
 def signed_scores(n_classes: int) -> KeptTable:

@@ -114,7 +114,7 @@ class BlockDescent:
         begin = _beginning(problem, start)
         descent = _Descent(problem, begin, self.seed, self.tuning)
         best = _Best(problem, begin, settings.tol, self.tuning.clear if start is None else 0.0)
-        next_certificate = smallest = np.inf
+        next_certificate = next_imbalance = smallest = np.inf
         newest, pace = 0, Pace(settings.tol)
         kind = 0 if problem.losses.sees_single_scores else 1
         with Progress(settings, observer, method=self.name) as progress:
@@ -133,16 +133,19 @@ class BlockDescent:
                     break
                 if gap <= self.tuning.averaged * settings.tol:
                     descent.average(gap)
-                if gap <= min(descent.promising * settings.tol, next_certificate):
-                    certificate = best.offer(descent.point())
+                is_near = gap <= min(descent.promising * settings.tol, next_certificate)
+                if is_near and (imbalance := descent.imbalance()) <= next_imbalance:
+                    certificate = best.offer(descent.point(), may_fail=True)
                     if certificate.within(settings.tol):
                         break
-                    least, most = self.tuning.closer
-                    next_certificate = gap * min(max(settings.tol / certificate.gap, least), most)
+                    (least, most), part = self.tuning.closer, settings.tol / certificate.gap
+                    next_certificate = gap * min(max(part, least), most)
+                    if certificate.is_proof:
+                        next_imbalance = imbalance * min(max(part, self.tuning.nearer), most)
                 descent.move_multipliers()
                 if gap <= self.tuning.rounding and descent.can_pull_harder:
                     descent.pull_harder()
-                    next_certificate = smallest = np.inf
+                    next_certificate = next_imbalance = smallest = np.inf
                     newest = epoch
             else:
                 best.offer(descent.point())
@@ -165,6 +168,7 @@ class _Best:
 
     def __init__(self, problem: HingeProblem, begin: HingePoint, tol: float, clear: float):
         self.problem, self.tol, self.clear = problem, tol, clear
+        self.gram = as_features(problem.gram, "Block descent")
         self.point = begin
         self._certificate: Certificate | None = None
 
@@ -175,43 +179,81 @@ class _Best:
             self._certificate = self.problem.certify(self.point)
         return self._certificate
 
-    def offer(self, point: HingePoint, *, is_last: bool = True) -> Certificate:
+    def offer(self, point: HingePoint, *, is_last: bool = True, may_fail: bool = False) -> Certificate:
         """Repair and certify `point`, and keep it if it is the best.
 
         Where another method goes on from it, it is not the last, and its own scores and intercepts serve as well.
+        One that may fail is not repaired where its scores are seen to be beyond the tolerance; what is returned is
+        no proof then.
         """
         problem = self.problem
+        if is_last and point.primal is not None:
+            scored, seen = self._scored(point)
+            if may_fail and seen.gap > self.tol:
+                return seen
+            dual = balanced(problem, point.dual)
+            if dual is not None:
+                self._keep(replace(scored, dual=dual), self._repaired(dual, seen.primal))
+            return self.certificate
         dual = balanced(problem, point.dual) if problem.fit_intercept else point.dual
         if dual is not None:
-            repaired = HingePoint(dual, point.intercept)
-            if is_last and point.primal is not None:
-                repaired, certificate = self._with_scores_before_repair(replace(repaired, primal=point.primal))
-            else:
-                certificate = problem.certify(repaired)
-            # zero is looked at only where it may be better
-            is_clear = certificate.gap < self.clear and self._certificate is None
-            if certificate.within(self.tol) or is_clear or certificate.gap < self.certificate.gap:
-                self.point, self._certificate = repaired, certificate
+            plain, scores = self._with_weights(HingePoint(dual, point.intercept))
+            self._keep(plain, problem.certify(plain, scores))
         return self.certificate
 
-    def _with_scores_before_repair(self, point: HingePoint) -> tuple[HingePoint, Certificate]:
-        """Return the repaired point with the primal coefficients from before, and what it is worth.
+    def _keep(self, point: HingePoint, certificate: Certificate) -> None:
+        """Keep a point if it is the best; zero is looked at only where it may be better."""
+        is_clear = certificate.gap < self.clear and self._certificate is None
+        if certificate.within(self.tol) or is_clear or certificate.gap < self.certificate.gap:
+            self.point, self._certificate = point, certificate
+
+    def _with_weights(self, point: HingePoint) -> tuple[HingePoint, NDArray[np.float64]]:
+        """Return a point with the weights of its scores, and these without intercepts."""
+        W = self.gram.weights(self.problem.model(point))
+        return replace(point, weights=W), self.gram.scores(W)
+
+    def _repaired(self, dual: NDArray[np.float64], primal: float) -> Certificate:
+        """Return what a repaired dual point is worth beside the scores of before."""
+        R = self.problem.coefficients(dual)
+        W = self.gram.weights(R)
+        return self.problem.certify_apart(dual, R, float(np.vdot(W, W)), primal)
+
+    def _scored(self, point: HingePoint) -> tuple[HingePoint, Certificate]:
+        """Return a point whose sums are not yet repaired with its weights, and what it will be worth, about.
 
         What repairs the sums moves all scores together: the primal objective is further from its optimum with
-        those, often ten times. Better intercepts are sought only where the multipliers do not suffice.
+        those, often ten times, so that those from before are kept. The dual one hardly changes: it is that of
+        Lagrange, with the intercepts as multipliers of the sums. Better intercepts are sought only where the
+        multipliers do not suffice, and scores are seen alone.
         """
-        R = self.problem.model(point)
-        problem, scores = self.problem, self.problem.gram.matmul(R)
-        certificate = problem.certify(point, primal_scores=scores)
-        if certificate.within(self.tol):
-            return point, certificate
-        losses = polyhedral(problem.losses, "Block descent")
-        intercept = central_intercept(losses, point.dual, scores, guess=point.intercept)
-        primal = problem.objective(R, scores, intercept)
-        if primal >= certificate.primal:
-            return point, certificate
-        certificate = Certificate.of(primal, certificate.dual, infeasibility=certificate.infeasibility)
-        return replace(point, intercept=intercept), certificate
+        problem, (own, sums, part) = self.problem, _levelled(self.problem.coefficients(point.dual))
+        point, H = self._with_weights(point)
+        R = problem.model(point)
+        W = self.gram.weights(own) if point.weights is None or not np.array_equal(own, R) else point.weights
+        multipliers = point.intercept + part @ H
+        dual = problem.losses.dual_value(point.dual) - 0.5 * float(np.vdot(W, W)) - float(sums @ multipliers)
+        seen = Certificate.of(problem.objective(R, H, point.intercept), dual, infeasibility=np.inf)
+        if seen.gap > self.tol and problem.losses.sees_single_scores:
+            losses = polyhedral(problem.losses, "Block descent")
+            intercept = central_intercept(losses, point.dual, H, guess=point.intercept)
+            primal = problem.objective(R, H, intercept)
+            if primal < seen.primal:
+                point = replace(point, intercept=intercept)
+                seen = Certificate.of(primal, dual, infeasibility=np.inf)
+        return point, seen
+
+
+def _levelled(
+    R: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients with columns of zero sum, the sums before, and the part of them that each row took.
+
+    All rows with coefficients take the same, so that rows count from their mean, and those without have none.
+    """
+    has_any = np.abs(R) @ np.ones(R.shape[1]) > 0.0
+    part = has_any / max(1, int(np.count_nonzero(has_any)))
+    sums = np.ones(len(R)) @ R
+    return R - np.outer(part, sums), sums, part
 
 
 def _beginning(problem: HingeProblem, start: HingePoint | None) -> HingePoint:
@@ -249,7 +291,7 @@ class _Descent:
         self.squares = np.maximum(
             squares, max(tuning.least_square * float(squares.mean()), np.finfo(np.float64).tiny)
         )
-        sums = R.sum(axis=0)
+        sums = np.ones(len(R)) @ R
         of_centre = (self.along - self.centre) @ R if self.centre else np.zeros_like(sums)
         self.multipliers = begin.intercept + of_centre
         self.common = np.array([self.multipliers + self.tau * sums, sums, of_centre])
@@ -268,7 +310,8 @@ class _Descent:
         self.work_per_addition = RATES.work(operations_of_addition(gram.features, tuning))
         self.calls, self.negligible = tuning.epoch_calls, tuning.negligible[0 if losses.sees_single_scores else 1]
         self.harder, self.pulls_left = tuning.harder, tuning.most_pulls
-        self.has_primal = problem.fit_intercept and losses.sees_single_scores and problem.tilt is None
+        self.has_primal = problem.fit_intercept and problem.tilt is None
+        self.is_averaged = self.has_primal and losses.sees_single_scores
         self.tuning, self.averaged, self.gap = tuning, 0, np.inf
 
     def epoch(self, epoch: int, progress: Progress) -> tuple[float, float]:
@@ -305,7 +348,7 @@ class _Descent:
         what the primal objective was above its optimum, and a fifth of the epochs. Where hinges do not see single
         scores it took off a tenth, no more than the products cost that a primal point of its own takes.
         """
-        if not self.has_primal:
+        if not self.is_averaged:
             return
         # where an epoch takes off as much by itself, those before it are far away
         self.averaged = 1 if gap <= self.tuning.less * self.gap else self.averaged + 1
@@ -328,6 +371,10 @@ class _Descent:
         if self.tau:
             move_multipliers(self.multipliers, self.common[0])
 
+    def imbalance(self) -> float:
+        """Return the largest sum of the coefficients of a class, in whatever unit."""
+        return float(np.abs(self.common[0] - self.multipliers).max()) / self.tau if self.tau else 0.0
+
     @property
     def can_pull_harder(self) -> bool:
         """Whether the sums may be given more weight."""
@@ -344,8 +391,7 @@ class _Descent:
         """Return a copy of the current point, columns not yet balanced, and a primal one if there is its own."""
         if not self.has_primal:
             return HingePoint(self.dual.copy(), self._intercept())
-        R = self.problem.coefficients(self.mean if self.averaged else self.dual)
-        R -= R.mean(axis=0)  # of rows taken from their mean, as the descent has them
+        R, _, _ = _levelled(self.problem.coefficients(self.mean if self.averaged else self.dual))
         return HingePoint(self.dual.copy(), self.mean_intercept if self.averaged else self._intercept(), primal=R)
 
     def _intercept(self) -> NDArray[np.float64]:

@@ -24,6 +24,8 @@ class DescentSettings:
         rounding can be left.
     closer : least and largest part of a gap that did not suffice at which the next certificate is drawn up; the
         farther the last one was from the tolerance, the smaller it is.
+    nearer : least part of the imbalance of a repaired point that did not suffice at which the next certificate is
+        drawn up: what a repair costs grows with what there is to repair.
     start_calls, epoch_calls : calls before the first epoch and after the last, and in an epoch.
     step_cost : operations of the compiled loop that a visit takes per class, whatever the row, for losses that see
         single scores and for others.
@@ -53,6 +55,7 @@ class DescentSettings:
     gain: float = 0.99
     patience: int = 5000
     closer: tuple[float, float] = (0.8, 0.95)
+    nearer: float = 0.5
     start_calls: int = 700
     epoch_calls: int = 10
     step_cost: tuple[float, float] = (7.0, 7.0)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polymargin.gram import LazyGram
+from polymargin.gram import FeatureGram, LazyGram
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, boxes, polyhedral
 from polymargin.solvers.contract import Progress, Record, Settings, Solution, Solver, Status
@@ -74,6 +74,11 @@ class State:
     def on_matrix(self) -> HingeProblem:
         """The problem on its kernel matrix, which is formed where there are features."""
         return replace(self.problem, gram=held_in_memory(self.problem.gram, self.matrix_rows))
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the kernel matrix is there already, given or formed by now."""
+        return "on_matrix" in self.__dict__ or not isinstance(self.problem.gram, FeatureGram)
 
     @property
     def tol(self) -> float:
