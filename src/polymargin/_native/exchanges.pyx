@@ -6,8 +6,8 @@ row s moves t_s from one class to the other, and as both classes' gradients chan
 twice. The steps are those of sequential minimal optimisation: the row of the lowest rate goes forth, and of the
 rows that go back against it by more than a threshold the one of the largest gain (R.-E. Fan, P.-H. Chen & C.-J.
 Lin, Working set selection using second order information, JMLR 6, 2005). Rows that matter are few, so that what a
-step goes over is short, and the parts of the kernel matrix that it asks for again and again lie together. Where all
-rows take part, steps read the matrix itself.
+step goes over is short, and the parts of the kernel matrix that it asks for again and again lie together. Where
+all rows take part, steps read the matrix itself.
 """
 
 import numpy as np

@@ -39,7 +39,7 @@ cdef Py_ssize_t TURNS = 5      # that a row takes by itself at a visit, at most
 cdef Py_ssize_t LONG = 3       # exchanges of a pair of classes at a visit, at most, times the rows that matter
 cdef double WORTHWHILE = 0.3   # part of a violation that is worth another look, or a step at the same visit
 cdef double PART = 0.5         # of its share of all steps, that a pair of classes may take at a visit
-cdef double WHOLE = 0.5        # part of all rows beyond which those that matter are not laid together: all take part
+cdef double WHOLE = 0.5        # part of all rows; where more matter, none are laid together: all take part
 cdef Py_ssize_t AT_ONCE = 6  # rows in their order that take as long as one that has to be looked up
 cdef enum:
     NONE = -1
