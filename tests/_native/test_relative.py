@@ -62,7 +62,7 @@ class SlowWorkingSet:
         return np.where(self.upper > self.R, gradient, NONE), np.where(self.lower < self.R, gradient, -NONE)
 
     def improve(self, reduction, max_steps):
-        self.steps, self.max_steps = 0, max_steps
+        self.steps, self.max_steps, self.first = 0, max_steps, 0
         violation = self.worst_cycle()[0] if self.intercept else self.sweep(NONE, rows=True)
         tolerance = reduction * violation
         while violation > tolerance and self.steps < max_steps:
@@ -81,7 +81,8 @@ class SlowWorkingSet:
     def sweep(self, threshold, rows):
         worst = 0.0
         k, m = self.R.shape
-        for place in [(r,) for r in range(m)] if rows else [(c, d) for c in range(k) for d in range(c)]:
+        pairs = [(c % k, d) for c in range(self.first, self.first + k) for d in range(c % k)]
+        for place in [(r,) for r in range(m)] if rows else pairs:
             if self.steps >= self.max_steps:
                 return worst
             visit = self.visit_row if rows else self.visit_pair
@@ -106,7 +107,10 @@ class SlowWorkingSet:
         if max(forth.min(), back.min()) >= NONE / 10:
             return 0.0
         rows = np.flatnonzero((forth <= -back.min()) | (back <= -forth.min()))
-        for _ in range(3 * len(rows) if arrival > threshold else 0):
+        if 2 * len(rows) > len(forth):
+            rows = np.arange(len(forth))
+        part = 1 + self.max_steps // 2 // max(len(self.R) * (len(self.R) - 1) // 2, 1)
+        for _ in range(min(3 * len(rows), part) if arrival > threshold else 0):
             forth, back = (rates[rows] for rates in self.rates(c, d))
             i = rows[forth.argmin()]
             slope = -back - forth.min()
@@ -124,6 +128,7 @@ class SlowWorkingSet:
     def worst_cycle(self):
         weights, _ = slow_moves(*self.tables())
         mean, cycle = slow_cycle(weights)
+        self.first = max(cycle)
         return max(-2 * mean, 0.0), cycle
 
     def turn(self, arcs):

@@ -5,7 +5,8 @@ cdef class Exchanges:
     cdef Py_ssize_t size           # rows that take part
     cdef int[::1] rows             # they, and room for more
     cdef double[::1] own           # of each: its own kernel value,
-    cdef double[::1] forth, back   # the rate of its move forth, and minus that of the one back; else walls
+    cdef double[::1] forth, back   # the rate that its move forth had at first, and minus that of the one back
+    cdef double[::1] shift         # what steps have added to both; walls where there is no way
     cdef double[::1] most_forth, most_back  # how far it may move, the latter below zero
     cdef double[::1] moved         # how far it has
     cdef readonly double visits    # entries that the loops went over

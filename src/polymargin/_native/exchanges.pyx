@@ -6,7 +6,8 @@ row s moves t_s from one class to the other, and as both classes' gradients chan
 twice. The steps are those of sequential minimal optimisation: the row of the lowest rate goes forth, and of the
 rows that go back against it by more than a threshold the one of the largest gain (R.-E. Fan, P.-H. Chen & C.-J.
 Lin, Working set selection using second order information, JMLR 6, 2005). Rows that matter are few, so that what a
-step goes over is short, and the parts of the kernel matrix that it asks for again and again lie together.
+step goes over is short, and the parts of the kernel matrix that it asks for again and again lie together. Where
+all rows take part, steps read the matrix itself.
 """
 
 import numpy as np
@@ -18,11 +19,10 @@ cdef enum:
 
 cdef extern from "vectors.h" nogil:
     void pick(double* out, const double* row, const int* places, ptrdiff_t q)
-    ptrdiff_t lowest_place(const double* rate, ptrdiff_t q, double* low)
-    ptrdiff_t best_partner(const double* rate, double low, double k_ii, const double* diagonal, const double* row,
-                           double floor, double threshold, ptrdiff_t q)
-    void exchange_rows(double* up, double* down, double step, const double* one, const double* other, ptrdiff_t m,
-                       double* fallen, double* risen)
+    ptrdiff_t shift_and_seek(double* shift, const double* start, double step, const double* one,
+                             const double* other, ptrdiff_t q, double* low)
+    ptrdiff_t best_partner(const double* start, const double* shift, double low, double k_ii,
+                           const double* diagonal, const double* row, double floor, double threshold, ptrdiff_t q)
     void add_four_doubles(double* out, const double* r0, const double* r1, const double* r2, const double* r3,
                           const double* a, ptrdiff_t m)
     void accumulate(double* out, double factor, const double* b, ptrdiff_t m)
@@ -42,7 +42,7 @@ cdef class Exchanges:
         cdef Py_ssize_t m = kernel.shape[0]
         self.kernel, self.floor = kernel, floor
         self.rows, self.place = np.empty(m + 1, dtype=np.intc), np.empty(m, dtype=np.intc)
-        self.own, self.forth, self.back, self.most_forth, self.most_back, self.moved = np.empty((6, m))
+        self.own, self.forth, self.back, self.most_forth, self.most_back, self.moved, self.shift = np.empty((7, m))
         self.kept = np.empty(min(max(room, 2 * m), m * m))
         self.size = self.n_kept = 0
         self.most_negative_curvature = self.visits = 0.0
@@ -50,37 +50,41 @@ cdef class Exchanges:
     cdef Py_ssize_t take(self, double threshold, Py_ssize_t most) noexcept nogil:
         """Take steps until no violation is above the threshold; return their number."""
         cdef Py_ssize_t s, i, j, steps = 0
-        cdef double low, curvature, step, fallen, risen
-        cdef const double *part_i
-        cdef const double *part_j
+        cdef double low, curvature, step
+        cdef const double *part_i = &self.kernel[0, 0]
+        cdef const double *part_j = part_i
         self.n_kept = 0
         for s in range(self.size):
-            self.place[s], self.moved[s] = NONE, 0.0
+            self.place[s], self.moved[s], self.shift[s] = NONE, 0.0, 0.0
+        step = 0.0
         while steps < most:
-            i = lowest_place(&self.forth[0], self.size, &low)
-            self.visits += self.size
+            i = shift_and_seek(&self.shift[0], &self.forth[0], 2.0 * step, part_i, part_j, self.size, &low)
+            step = 0.0
+            self.visits += 2.0 * self.size
             part_i = self._part(i) if low < OPEN else NULL
             if part_i == NULL:
                 break
-            j = best_partner(&self.back[0], low, self.own[i], &self.own[0], part_i, self.floor, threshold,
-                             self.size)
+            j = best_partner(&self.back[0], &self.shift[0], low, self.own[i], &self.own[0], part_i, self.floor,
+                             threshold, self.size)
             self.visits += self.size
             part_j = self._part(j) if j >= 0 else NULL
             if part_j == NULL:
                 break
             curvature = self.own[i] + self.own[j] - 2.0 * part_i[j]
             self.most_negative_curvature = min(self.most_negative_curvature, curvature)
-            step = (self.back[j] - low) / (2.0 * max(curvature, self.floor))
+            step = (self.back[j] + self.shift[j] - low) / (2.0 * max(curvature, self.floor))
             step = min(step, min(self.most_forth[i] - self.moved[i], self.moved[j] - self.most_back[j]))
-            exchange_rows(&self.forth[0], &self.back[0], 2.0 * step, part_i, part_j, self.size, &fallen, &risen)
             self._move(i, step)
             self._move(j, -step)
-            self.visits += 2.0 * self.size
             steps += 1
+        if step != 0.0:
+            shift_and_seek(&self.shift[0], &self.forth[0], 2.0 * step, part_i, part_j, self.size, &low)
         return steps
 
     cdef const double *_part(self, Py_ssize_t s) noexcept nogil:
         """Return a row of the kernel matrix, these rows' entries of it; NULL where there is no room for it."""
+        if self.size == self.kernel.shape[0]:
+            return &self.kernel[s, 0]
         if self.place[s] == NONE:
             if (self.n_kept + 1) * self.size > self.kept.shape[0]:
                 return NULL
@@ -104,6 +108,11 @@ cdef class Exchanges:
         cdef Py_ssize_t s, r, count = 0, m = self.kernel.shape[0]
         cdef const double *rows[4]
         cdef double parts[4]
+        if self.size == m:  # all have taken part
+            for r in range(m):
+                change[r] = 0.5 * self.shift[r]
+            self.visits += m
+            return
         for r in range(m):
             change[r] = 0.0
         for s in range(self.size):

@@ -11,7 +11,9 @@ at the rate G_ic - G_id. Let ``weight[d, c]`` be the lowest such rate over all r
 
 The steps are *exchanges*, cycles of two classes turned by two rows, of which a pair of classes takes many at a
 visit, on the rows that matter there alone (see `exchanges`); all others learn of them afterwards, once for every
-row that has moved, however often it was its turn. Where exchanges are exhausted, the cycle of lowest mean
+row that has moved, however often it was its turn. Where these are most rows, as when nearly no coefficient is at a
+bound, all take part. A visit ends where every pair could have had as many steps twice: what one pair does, others
+undo, so that all come near together or not at all. Where exchanges are exhausted, the cycle of lowest mean
 weight (see `cycles`), which may need as many rows as there are classes. A *violation* is minus twice the mean
 weight of a cycle: for an exchange, its slope.
 
@@ -36,6 +38,8 @@ cdef double SNAP = 1e-15
 cdef Py_ssize_t TURNS = 5      # that a row takes by itself at a visit, at most
 cdef Py_ssize_t LONG = 3       # exchanges of a pair of classes at a visit, at most, times the rows that matter
 cdef double WORTHWHILE = 0.3   # part of a violation that is worth another look, or a step at the same visit
+cdef double PART = 0.5         # of its share of all steps, that a pair of classes may take at a visit
+cdef double WHOLE = 0.5        # part of all rows; where more matter, none are laid together: all take part
 cdef Py_ssize_t AT_ONCE = 6  # rows in their order that take as long as one that has to be looked up
 cdef enum:
     NONE = -1
@@ -45,6 +49,11 @@ cdef extern from "vectors.h" nogil:
     double lowest_rate(const double* up, const double* down, ptrdiff_t m)
     ptrdiff_t rows_below(const double* up, const double* down, const double* up_other, const double* down_other,
                          ptrdiff_t m, double forth, double back, int* rows)
+    void moves_between(const double* up, const double* down, const double* up_other, const double* down_other,
+                       const double* coefficient, const double* lower, const double* upper,
+                       const double* coefficient_other, const double* lower_other, const double* upper_other,
+                       const int* rows, ptrdiff_t q, double* forth, double* back, double* most_forth,
+                       double* most_back)
     void shift_rows(double* up, double* down, double* up_other, double* down_other, const double* change,
                     ptrdiff_t m, double* fallen, double* risen)
     void exchange_rows(double* up, double* down, double step, const double* one, const double* other, ptrdiff_t m,
@@ -136,6 +145,7 @@ cdef class RelativeWorkingSet:
     cdef double[::1] change  # of a class's gradient, for all rows
     cdef Py_ssize_t m, k
     cdef bint intercept
+    cdef Py_ssize_t part  # of all steps: what a pair of classes may take at a visit
     cdef double floor
     cdef double lowest_bend, visits
 
@@ -178,6 +188,7 @@ cdef class RelativeWorkingSet:
         """Take steps until the violation has fallen by the factor `reduction`; return their number."""
         cdef Py_ssize_t steps = 0
         cdef double violation, tolerance, threshold
+        self.part = 1 + <Py_ssize_t>(PART * max_steps) // max(self.k * (self.k - 1) // 2, 1)
         self.search.rows = self  # for as long as it takes: two objects that hold each other would stay
         with nogil:
             violation = self.worst_cycle() if self.intercept else self.sweep_rows(WALL, max_steps, &steps)
@@ -199,8 +210,11 @@ cdef class RelativeWorkingSet:
     cdef double sweep_pairs(self, double threshold, Py_ssize_t max_steps, Py_ssize_t *steps) noexcept nogil:
         """Visit every pair of classes for exchanges; return the largest violation met on arrival."""
         cdef double violation, worst = 0.0
-        cdef Py_ssize_t c, d
-        for c in range(self.k):
+        cdef Py_ssize_t c, d, turn, first = 0
+        for turn in range(self.search.size):  # the worst that is known, which an earlier loop may not have come to
+            first = max(first, self.search.cycle[turn])
+        for turn in range(self.k):
+            c = (first + turn) % self.k
             self.visits += c
             for d in range(c):
                 violation = self.fallen[c] + self.risen[c] + self.fallen[d] + self.risen[d] - self.both[c, d]
@@ -239,25 +253,26 @@ cdef class RelativeWorkingSet:
         violation = -(self.weight[d, c] + self.weight[c, d])
         if violation > threshold:
             self.choose_rows(c, d)
-            steps[0] += self.pair.take(WORTHWHILE * threshold, min(most, LONG * self.pair.size))
+            steps[0] += self.pair.take(WORTHWHILE * threshold, min(most, LONG * self.pair.size, self.part))
             self.take_over(c, d)
         return violation
 
     cdef void choose_rows(self, Py_ssize_t c, Py_ssize_t d) noexcept nogil:
         """Write down the rows that move from d to c, or back, at a rate below zero with another one's."""
         cdef Py_ssize_t s, r
-        cdef double rate
         self.pair.size = rows_below(&self.up[c, 0], &self.down[d, 0], &self.up[d, 0], &self.down[c, 0], self.m,
                                     -self.weight[c, d], -self.weight[d, c], &self.pair.rows[0])
-        self.visits += 2.0 * self.m / AT_ONCE + self.pair.size
+        if self.pair.size > WHOLE * self.m:  # they would be written and read once, and others still have to learn
+            self.pair.size = self.m
+            for r in range(self.m):
+                self.pair.rows[r] = <int>r
         for s in range(self.pair.size):
-            r = self.pair.rows[s]
-            self.pair.own[s] = self.diagonal[r]
-            self.pair.most_forth[s], self.pair.most_back[s] = self.room(c, d, r), -self.room(d, c, r)
-            rate = self.up[c, r] - self.down[d, r]
-            self.pair.forth[s] = rate if rate < OPEN else WALL
-            rate = self.down[c, r] - self.up[d, r]
-            self.pair.back[s] = rate if rate > -OPEN else -WALL
+            self.pair.own[s] = self.diagonal[self.pair.rows[s]]
+        moves_between(&self.up[c, 0], &self.down[c, 0], &self.up[d, 0], &self.down[d, 0], &self.coefficients[c, 0],
+                      &self.lower[c, 0], &self.upper[c, 0], &self.coefficients[d, 0], &self.lower[d, 0],
+                      &self.upper[d, 0], &self.pair.rows[0], self.pair.size, &self.pair.forth[0],
+                      &self.pair.back[0], &self.pair.most_forth[0], &self.pair.most_back[0])
+        self.visits += 2.0 * self.m / AT_ONCE + self.pair.size
 
     cdef void take_over(self, Py_ssize_t c, Py_ssize_t d) noexcept nogil:
         """Bring gradients and coefficients to where the rows of the pair have moved."""

@@ -307,40 +307,68 @@ static ptrdiff_t rows_below(const double *restrict up, const double *restrict do
     return count;
 }
 
+/* How some rows move from one class to another, up[r] - down[r], and back: at which rates, 1e300 for none, and how far. */
+POLYMARGIN_CLONES
+static void moves_between(const double *restrict up, const double *restrict down, const double *restrict up_other,
+                          const double *restrict down_other, const double *restrict coefficient,
+                          const double *restrict lower, const double *restrict upper,
+                          const double *restrict coefficient_other, const double *restrict lower_other,
+                          const double *restrict upper_other, const int *restrict rows, ptrdiff_t q,
+                          double *restrict forth, double *restrict back, double *restrict most_forth,
+                          double *restrict most_back) {
+    for (ptrdiff_t s = 0; s < q; s++) {
+        int r = rows[s];
+        double gain = upper[r] - coefficient[r], other_gain = upper_other[r] - coefficient_other[r];
+        double loss = coefficient[r] - lower[r], other_loss = coefficient_other[r] - lower_other[r];
+        double rate = up[r] - down_other[r], rate_back = down[r] - up_other[r];
+        forth[s] = rate < 1e299 ? rate : 1e300;
+        back[s] = rate_back > -1e299 ? rate_back : -1e300;
+        most_forth[s] = gain < other_loss ? gain : other_loss;
+        most_back[s] = loss < other_gain ? -loss : -other_gain;
+    }
+}
+
 /* Some entries of a row. */
 POLYMARGIN_CLONES
 static void pick(double *restrict out, const double *restrict row, const int *restrict places, ptrdiff_t q) {
     for (ptrdiff_t s = 0; s < q; s++) out[s] = row[places[s]];
 }
 
-/* Where the lowest of some rates is, and how low; the stretch that it lies in is found first. */
+/* Rates changed by step * (one - other), on top of what they began with; where the lowest of them is then, and how low.
+ * The stretch that it lies in is found first. */
 POLYMARGIN_CLONES
-static ptrdiff_t lowest_place(const double *restrict rate, ptrdiff_t q, double *low) {
+static ptrdiff_t shift_and_seek(double *restrict shift, const double *restrict start, double step,
+                                const double *restrict one, const double *restrict other, ptrdiff_t q, double *low) {
     double lowest = 1e300;
     ptrdiff_t from = 0, place;
     for (ptrdiff_t first = 0; first < q; first += 64) {
         ptrdiff_t end = first + 64 < q ? first + 64 : q;
         double least = 1e300;
-        for (ptrdiff_t s = first; s < end; s++) least = rate[s] < least ? rate[s] : least;
+        for (ptrdiff_t s = first; s < end; s++) {
+            double by = shift[s] + step * (one[s] - other[s]), rate = start[s] + by;
+            shift[s] = by;
+            least = rate < least ? rate : least;
+        }
         if (least < lowest) lowest = least, from = first;
     }
     *low = lowest;
-    for (place = from; place < q && rate[place] != lowest; place++) {}
+    for (place = from; place < q && start[place] + shift[place] != lowest; place++) {}
     return place;
 }
 
-/* The place of the largest (rate - low)^2 / curvature among the rates that are above `low` by more than a threshold;
- * below zero where none is. */
+/* The place of the largest (rate - low)^2 / curvature among the rates, of which each is a sum of two, that are above
+ * `low` by more than a threshold; below zero where none is. */
 POLYMARGIN_CLONES
-static ptrdiff_t best_partner(const double *restrict rate, double low, double k_ii, const double *restrict diagonal,
-                              const double *restrict row, double floor, double threshold, ptrdiff_t q) {
+static ptrdiff_t best_partner(const double *restrict start, const double *restrict shift, double low, double k_ii,
+                              const double *restrict diagonal, const double *restrict row, double floor,
+                              double threshold, ptrdiff_t q) {
     double best = 0.0, gain[64];
     ptrdiff_t place = -1;
     for (ptrdiff_t first = 0; first < q; first += 64) {
         ptrdiff_t size = first + 64 < q ? 64 : q - first;
         double most = 0.0;
         for (ptrdiff_t s = 0; s < size; s++) {
-            double slope = rate[first + s] - low;
+            double slope = start[first + s] + shift[first + s] - low;
             double curvature = k_ii + diagonal[first + s] - 2.0 * row[first + s];
             curvature = curvature > floor ? curvature : floor;
             slope = slope > threshold ? slope : 0.0;

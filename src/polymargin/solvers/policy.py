@@ -350,7 +350,11 @@ class Policy(PolicySettings):
             state.has_run(KernelInteriorPoint.name) or state.stagnation.is_stuck
         ):
             return None  # splitting has not found the face, from where it stands they would end in vain
-        if state.last == ActiveSet.name or is_lazy or (predicted := self._work_of_faces(state)) == inf:
+        # an interior point lies beside its face, which a few rounds find
+        is_beside = state.last == KernelInteriorPoint.name and not state.stagnation.is_stuck
+        if state.last == ActiveSet.name or is_beside or is_lazy:
+            return None
+        if (predicted := self._work_of_faces(state)) == inf:
             return None
         spent = state.work_since(ActiveSet.name)
         if state.stagnation.is_stuck or (state.last == InteriorPoint.name and state.gap <= self.near):
@@ -402,6 +406,8 @@ class Policy(PolicySettings):
             return None
         digits = max(log(max(state.tol, self.exact)) / log(self.usual), 1.0)
         others = digits**self.split_growth * self.rates.work(operations_to_solve(n, k, self.kernel_interior))
+        if state.gap <= self.usual:  # with little to go for the decomposition, it is no use to wait for long
+            others = min(others, self.nearly_there * to_go)
         return Stage(Splitting(self.splitting), predicted, max(self.patience * predicted, others))
 
     def _work_of_splitting(self, size: SplitSize, tol: float) -> float:
@@ -418,9 +424,11 @@ class Policy(PolicySettings):
         if self._is_large_lee(state):
             predicted = self.rates.work(operations_to_solve(n, k, self.kernel_interior))
             is_due = self.kernel_interior_share * predicted <= state.work
-            pays = is_judged and is_due and predicted <= self.tail * state.work_to_go(self.exact)
+            is_worth = predicted <= self.tail * state.work_to_go(self.exact)
+            # where splitting has given up near the end, the decomposition may still have little to do
+            is_left = self._is_finely_split(state) and (is_worth or state.gap > self.usual)
             # what one has left is a start for the next
-            if not (pays or self._is_finely_split(state) or isinstance(state.start, InsidePoint)):
+            if not ((is_judged and is_due and is_worth) or is_left or isinstance(state.start, InsidePoint)):
                 return None
             tol = max(state.tol, min(self.kernel_interior_tol, self.nearer * state.gap))
             method = KernelInteriorPoint(self.kernel_interior)

@@ -136,7 +136,6 @@ class _Rounds(KernelPoint):
         takes_all = self.loop.takes_all and self.whole_matrix is not None
         # rows that have to be computed first: half as many, so that a stop need not wait long
         self.size = n if takes_all else min(size // 2 if self.is_lazy else size, n)
-        self.block: tuple[NDArray[np.intp], NDArray[np.float64]] | None = None
 
     @property
     def is_lazy(self) -> bool:
@@ -174,30 +173,30 @@ class _Rounds(KernelPoint):
     def _active(self) -> NDArray[np.intp]:
         """Return the rows that seem to have a part in the solution, or all: steps on fewer rows are shorter.
 
-        Where they are nearly those of a block that is at hand, those of the block.
+        Those of the block at hand as long as it has all that must be there, and hardly more.
         """
-        n, tuning = self.losses.n_examples, self.tuning
+        n, tuning, rows = self.losses.n_examples, self.tuning, self.block.rows
         margins = self.losses.margins(self.H + self.intercept)
         margins = np.where(own_class(self.losses), -np.inf, margins).max(axis=1)
-        active = np.flatnonzero(self.R.any(axis=1) | (margins > -tuning.reach * self.losses.offset))
+        has_part = self.R.any(axis=1)
+        needed = np.flatnonzero(has_part | (margins > 0.0))
+        if len(needed) >= tuning.active_share * len(rows) > 0 and bool(np.isin(needed, rows).all()):
+            return rows
+        active = np.flatnonzero(has_part | (margins > -tuning.reach * self.losses.offset))
         least, most = tuning.active_rows
-        if not least <= len(active) <= min(most, tuning.active_share * n):
-            return np.arange(n)
-        rows = np.empty(0, dtype=np.intp) if self.block is None else self.block[0]
-        is_near = len(active) >= tuning.active_share * len(rows) and bool(np.isin(active, rows).all())
-        return rows if is_near else active
+        return active if least <= len(active) <= min(most, tuning.active_share * n) else np.arange(n)
 
     def _kernel_of(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the kernel matrix of a working set; that of active rows, which stay for many rounds, is kept."""
         if self.whole_matrix is not None and len(rows) == self.losses.n_examples:
             return np.ascontiguousarray(self.whole_matrix)
-        if self.block is not None and self.block[0] is rows:
-            return self.block[1]
-        self.block = None  # before there is another one
-        block = np.ascontiguousarray(self.gram.block(rows, rows))
+        if self.block.rows is rows:
+            return self.block.matrix
+        self.block.drop()  # before there is another one
+        matrix = np.ascontiguousarray(self.gram.block(rows, rows))
         if self.size == self.losses.n_examples:
-            self.block = rows, block
-        return block
+            self.block.rows, self.block.matrix = rows, matrix
+        return matrix
 
     def improve(self, rows: NDArray[np.intp]) -> None:
         """Improve the examples `rows` on their own block of the kernel matrix, then update all scores."""

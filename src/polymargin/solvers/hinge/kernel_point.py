@@ -1,6 +1,6 @@
 """A dual point of a hinge problem with a kernel, and the scores that follow from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ class ScoredPoint(HingePoint):
     gram, tilt : the matrix, and the linear term that is in the coefficients.
     exact : whether the scores were computed at once; else they were updated step by step.
     rows : the last working set; empty where there was none.
+    block : of the rows that seemed to matter.
     """
 
     coefficients: Array
@@ -34,6 +35,24 @@ class ScoredPoint(HingePoint):
     tilt: Array | None
     exact: bool
     rows: NDArray[np.intp]
+    block: "Block | None" = None
+
+
+@dataclass(slots=True)
+class Block:
+    """Rows of the matrix that many rounds work on, and the matrix among them: one for all points on the way.
+
+    Attributes
+    ----------
+    rows, matrix : which, and their entries; none of both at first.
+    """
+
+    rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    matrix: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    def drop(self) -> None:
+        """Forget it, so that there are never two in memory."""
+        self.rows, self.matrix = np.empty(0, dtype=np.intp), np.empty((0, 0))
 
 
 def first_dual(problem: HingeProblem) -> Array:
@@ -65,6 +84,7 @@ class KernelPoint:
         self.gram = problem.gram
         self.intercept = np.zeros(self.losses.n_classes)
         self.rows = np.empty(0, dtype=np.intp)
+        self.block = Block()
         if isinstance(start, ScoredPoint) and start.gram is problem.gram and start.tilt is problem.tilt:
             self._go_on_from(start)
         elif start is None or not self.refresh(start.dual):
@@ -73,6 +93,7 @@ class KernelPoint:
     def _go_on_from(self, start: ScoredPoint) -> None:
         self.dual, self.R, self.H = start.dual.copy(), start.coefficients.copy(), start.scores.copy(order="F")
         self.intercept, self.exact, self.rows = start.intercept, start.exact, start.rows
+        self.block = start.block or Block()
 
     def refresh(self, dual: Array) -> bool:
         """Go to a dual point, class sums put right, all else computed anew; False if there is no time for it."""
@@ -110,7 +131,9 @@ class KernelPoint:
     def unfinished(self) -> tuple[ScoredPoint, Certificate]:
         """Return the point as it is for a method that goes on, measured by the scores kept."""
         tilt = self.problem.tilt
-        point = ScoredPoint(self.dual, self.intercept, self.R, self.H, self.gram, tilt, self.exact, self.rows)
+        point = ScoredPoint(
+            self.dual, self.intercept, self.R, self.H, self.gram, tilt, self.exact, self.rows, self.block
+        )
         return point, self.problem.certify(point, self.H)
 
     def certified(self, *, use_cached_scores: bool = False) -> tuple[ScoredPoint, Certificate]:
