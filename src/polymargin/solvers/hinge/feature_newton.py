@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve, cholesky
-from scipy.linalg.blas import dtrsv
+from scipy.linalg import cho_factor, cho_solve
 
 from polymargin._native.proximal import proximal_step
 from polymargin.gram import FeatureGram, as_features, rows_times, transposed_times
@@ -313,7 +312,7 @@ class _Smoothed:
         gradient[:-1] = W - transposed_times(self.X, answer.R)
         inexact = 0.5 * float(np.vdot(gradient, gradient))
         if self.problem.fit_intercept:
-            gradient[-1] = -answer.R.sum(axis=0)
+            gradient[-1] = -np.ones(len(answer.R)) @ answer.R
             # no less than <b, 1'R>, and what balancing the columns may cost the dual
             price = self.losses.offset + float(np.abs(b).max())
             inexact += price * float(np.abs(gradient[-1]).sum())
@@ -413,7 +412,7 @@ class _Curvature:
         self.weight = self.mask * (model.bound[blocks] / model.largest_bound).astype(np.float32)
         self.scale = model.largest_bound / model.width
         self.own = np.arange(len(blocks)), model.label[blocks]
-        self.n_free = n_free[blocks, None]
+        self.n_free, self.ones = n_free[blocks, None], np.ones(len(blocks), dtype=np.float32)
         self.fit_intercept = model.problem.fit_intercept
         # where nothing is free the intercept has no curvature: damping keeps its steps within some margins, and
         # vanishes with what they are to mend
@@ -436,7 +435,7 @@ class _Curvature:
         pull = self._through_losses(np.asarray(self.X @ single[:-1]) + single[-1])
         product = np.empty_like(V)
         product[:-1] = self.X.T @ pull
-        product[-1] = pull.sum(axis=0) if self.fit_intercept else 0.0
+        product[-1] = self.ones @ pull if self.fit_intercept else 0.0
         product *= length * self.scale
         product[:-1] = self.model.largest_entry * product[:-1] + V[:-1]
         product[-1] += self.floor * V[-1]
@@ -477,17 +476,10 @@ class _Curvature:
             return _tied(np.array([_inverse(matrix) for matrix in self._matrices()]))
         k = self.model.k
         diagonals = self.scale * (self.weight if self.model.absolute else self._diagonals()).astype(np.float64)
-        matrices = (self._matrix(diagonals[:, j]) for j in range(k))
+        inverses = np.array([_inverse(self._matrix(diagonals[:, j])) for j in range(k)])
         if self.model.absolute:
-            return _tied(np.array([_inverse(matrix) for matrix in matrices]))
-        factors = [np.asfortranarray(cholesky(matrix, lower=True, check_finite=False)) for matrix in matrices]
-
-        def solve(V: Array) -> Array:
-            half = (dtrsv(factor, column, lower=1) for factor, column in zip(factors, V.T, strict=True))
-            whole = [dtrsv(factor, column, lower=1, trans=1) for factor, column in zip(factors, half, strict=True)]
-            return _centred(np.array(whole).T)
-
-        return solve
+            return _tied(inverses)
+        return lambda V: _centred(_by_class(inverses, V).T)
 
     def _matrices(self) -> Array:
         """Return the parts (k, p + 1, p + 1) of all classes: weighted sums of products of pairs of features.
@@ -535,11 +527,16 @@ def _tied(inverses: Array) -> Callable[[Array], Array]:
     coupling = cho_factor(inverses.sum(axis=0), lower=True, check_finite=False)
 
     def solve(V: Array) -> Array:
-        own = np.matmul(inverses, V.T[:, :, None])[:, :, 0]
+        own = _by_class(inverses, V)
         common = cho_solve(coupling, own.sum(axis=0), check_finite=False)
         return _centred((own - inverses @ common).T)
 
     return solve
+
+
+def _by_class(inverses: Array, V: Array) -> Array:
+    """Return the product of every class's inverse with its column, a row each."""
+    return np.asarray(np.matmul(inverses, V.T[:, :, None])[:, :, 0])
 
 
 def _inverse(matrix: Array) -> Array:
