@@ -16,6 +16,7 @@ import argparse
 import multiprocessing
 import resource
 import signal
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -47,6 +48,8 @@ TURNS = 10.0
 """Most seconds of LinearSVC at which it is timed once more, in turn with every machine of ours."""
 REPEATS, SHORT = 5, 0.3
 """How often a fit is repeated that takes no more seconds: the first one also pays for imports and cold caches."""
+SETTLED = 0.2
+"""Seconds until the threads that BLAS starts in a new process have stopped spinning, at the cost of the first fit."""
 TOLERANCES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 MAX_ITER = 100_000
 CONTEXT = multiprocessing.get_context("fork")
@@ -98,6 +101,7 @@ def apart(work: Callable[[], dict]) -> dict | None:
         resource.setrlimit(resource.RLIMIT_CPU, (2 * LIMIT, 2 * LIMIT))
         warnings.simplefilter("ignore")
         with threadpool_limits(1):
+            time.sleep(SETTLED)
             sender.send(work())
 
     receiver, sender = CONTEXT.Pipe(duplex=False)
