@@ -49,7 +49,7 @@ TURNS = 10.0
 REPEATS, SHORT = 5, 0.3
 """How often a fit is repeated that takes no more seconds: the first one also pays for imports and cold caches."""
 SETTLED = 0.2
-"""Seconds until the threads that BLAS starts in a new process have stopped spinning, at the cost of the first fit."""
+"""Seconds until the threads that BLAS starts in a new process no longer spin, at the cost of the first fit."""
 TOLERANCES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 MAX_ITER = 100_000
 CONTEXT = multiprocessing.get_context("fork")
