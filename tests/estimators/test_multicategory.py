@@ -216,6 +216,21 @@ def test_scores_and_bound_are_those_of_their_coefficients(weighted):
     assert model.certificate_.dual == pytest.approx(u.sum() / 3 - 0.5 * np.vdot(B, K @ B), rel=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["lee", "weston", "crammer"])
+@pytest.mark.parametrize("C", [1e-5, 1e-3])
+def test_the_bound_of_block_descent_has_all_its_rows(loss, C):
+    """Class sums are made right by rows that the scores do without, where all variables are at their bounds."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(4, 400, p=[0.55, 0.25, 0.15, 0.05])
+    X = 30.0 * rng.normal(size=(4, 20))[y] + 10.0 * rng.normal(size=(400, 20))
+    model = MulticategorySVC(C=C, loss=loss, kernel="linear", solver="block_descent", tol=1e-3).fit(X, y)
+    B = model.bound_coef_.T
+    assert np.abs(B.sum(axis=0)).max() <= 1e-9 * np.abs(B).sum()
+    problem, point = model._support_problem()
+    bound = problem.losses.dual_value(point.dual) - 0.5 * np.square(X[model.support_].T @ B).sum()
+    assert model.certificate_.dual == pytest.approx(bound, rel=1e-9)
+
+
 def test_the_tolerance_is_what_is_solved_to():
     X, y = blobs(np.random.default_rng(0), 900, 3, 6)
     traces = [MulticategorySVC(tol=tol).fit(X, y).trace_ for tol in (1e-1, 1e-4, 1e-6)]

@@ -95,16 +95,19 @@ class KernelClassifier(MarginClassifier):
         nystroem: NystroemMap | None,
         R: NDArray[np.float64],
         weights: NDArray[np.float64] | None = None,
+        bound: NDArray[np.float64] | None = None,
     ) -> NDArray[np.intp]:
         """Keep what scoring needs of the coefficients `R`; return which training rows are support vectors.
 
-        The `weights` are those of features that R stands for, where they are at hand.
+        The `weights` are those of features that R stands for, where they are at hand; `bound` are the coefficients
+        of the dual point where they are others, whose rows are support vectors as well.
         """
         for stale in ("coef_", "landmarks_", "support_vectors_"):
             self.__dict__.pop(stale, None)
         self.classes_ = data.classes
         self._gamma = kernel.gamma
-        support = np.flatnonzero(np.abs(R) @ np.ones(R.shape[1]))
+        sizes = np.abs(R) if bound is None else np.abs(R) + np.abs(bound)
+        support = np.flatnonzero(sizes @ np.ones(R.shape[1]))
         is_whole = len(support) == data.n_rows
         self.support_ = data.rows[support]
         self.dual_coef_ = (R if is_whole else R[support]).T

@@ -395,9 +395,10 @@ class MulticategorySVC(KernelClassifier):
     ) -> None:
         """Keep what scoring needs of a solution, and what the leave-one-out criteria need."""
         R = problem.model(point)
-        support = self._store(data, kernel, nystroem, R, None if nystroem else point.weights)
+        bound = None if point.primal is None else problem.coefficients(point.dual)
+        support = self._store(data, kernel, nystroem, R, None if nystroem else point.weights, bound)
         self.intercept_ = point.intercept
-        of_dual = (R if point.primal is None else problem.coefficients(point.dual))[support]
+        of_dual = (R if bound is None else bound)[support]
         self._fit_record = FitRecord(data.labels[support], data.costs_of(support), len(data.rows), of_dual)
 
     def _support_problem(self) -> tuple[HingeProblem, HingePoint]:
