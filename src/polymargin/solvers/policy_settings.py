@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 from polymargin.solvers.effort import RATES, Rates
 from polymargin.solvers.hinge import (
-    block_descent,
     decomposition,
+    descent_settings,
     feature_newton,
     kernel_interior,
     relative_splitting,
     splitting,
 )
-from polymargin.solvers.hinge.block_descent import DescentSettings
 from polymargin.solvers.hinge.decomposition import DecompositionSettings
+from polymargin.solvers.hinge.descent_settings import DescentSettings
 from polymargin.solvers.hinge.faces import DEFAULTS as FACES
 from polymargin.solvers.hinge.faces import FaceSettings
 from polymargin.solvers.hinge.feature_newton import FeatureNewtonSettings
@@ -165,5 +165,5 @@ class PolicySettings:
     kernel_interior: KernelInteriorSettings = kernel_interior.DEFAULTS
     feature_newton: FeatureNewtonSettings = feature_newton.DEFAULTS
     interior_point: InteriorSettings = INTERIOR
-    block_descent: DescentSettings = block_descent.DEFAULTS
+    block_descent: DescentSettings = descent_settings.DEFAULTS
     rates: Rates = RATES

@@ -15,7 +15,8 @@ from polymargin.problems.hinge import (
 )
 from polymargin.solvers.contract import Progress, Settings, Status
 from polymargin.solvers.hinge import block_descent
-from polymargin.solvers.hinge.block_descent import BlockDescent, DescentSettings
+from polymargin.solvers.hinge.block_descent import BlockDescent
+from polymargin.solvers.hinge.descent_settings import DescentSettings
 from polymargin.solvers.hinge.feasibility import balanced
 from polymargin.solvers.hinge.feature_newton import FeatureNewton, FeatureNewtonSettings, _Curvature, _Smoothed
 from tests.oracles import hinge_optimum

@@ -29,6 +29,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from polymargin._native.proximal import proximal_step
+from polymargin._native.variances import invert
 from polymargin.gram import FeatureGram, as_features, rows_times, transposed_times
 from polymargin.problems.certificate import Certificate
 from polymargin.problems.hinge import HingePoint, HingeProblem, polyhedral
@@ -127,8 +128,8 @@ def operations_of_image(stored: float, n: int, p: int, k: int, tuning: FeatureNe
 
 
 def operations_of_preconditioner(n: int, p: int, k: int) -> Operations:
-    """Return the operations of a preconditioner from n rows."""
-    return {"product": k * float(n) * (p + 1) ** 2, "factor": k * (p + 1) ** 3 / 3.0}
+    """Return the operations of a preconditioner from n rows: a matrix of every class, and its inverse."""
+    return {"product": k * float(n) * (p + 1) ** 2, "factor": k * float(p + 1) ** 3}
 
 
 class FeatureNewton:
@@ -540,8 +541,10 @@ def _by_class(inverses: Array, V: Array) -> Array:
 
 
 def _inverse(matrix: Array) -> Array:
-    factor = cho_factor(matrix, lower=True, check_finite=False)
-    return np.asarray(cho_solve(factor, np.eye(len(matrix)), check_finite=False))
+    """Return the inverse of a positive definite matrix, in its place."""
+    if not invert(matrix, 0.0):
+        raise np.linalg.LinAlgError("A preconditioner of Newton's method is not positive definite.")
+    return matrix
 
 
 def _largest(table: Any) -> float:
